@@ -67,7 +67,7 @@ static_assert(sizeof(Op) == 16);
 
 struct Schedule {
   std::vector<Op> ops;
-  uint16_t cuts = 1;            // pieces of one block
+  uint16_t cuts = 1;  // pieces of one block
   uint16_t scratch_pieces = 0;
   std::vector<std::vector<int16_t>> lists;  // of peers, ascending, without me
 
