@@ -5,14 +5,15 @@
 //
 // Values come from the environment, else from the file AXON_CONF_FILE (else
 // ~/.axon.conf, else /etc/axon.conf; NAME=value lines, '#' comments), else from
-// the default. An unknown AXON_* variable is reported (with the nearest known
-// name); an ill-formed value is an error that names variable, value and range.
+// the default; an empty value counts as absent. An unknown AXON_* variable is
+// reported (with the nearest known name); an ill-formed value is an error that
+// names variable, value and range. Thread-safe: nothing here keeps state.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -41,22 +42,30 @@ struct Settings {
   int64_t spin;               // polls before yielding; -1: by itself
   std::string algo;           // NCCL_ALGO's syntax
   bool check;                 // prove schedules before they run
+  std::string conf_file;      // the file that was read; empty: none
 };
 
 struct SettingRow {
   enum class Kind { kText, kChoice, kInt, kBytes, kBool };
-  const char* name;           // "AXON_TIMEOUT"
+  const char* name;  // "AXON_TIMEOUT"
   Kind kind;
   const char* default_value;  // as text
   int64_t min, max;           // for kInt and kBytes
+  int64_t unit;               // for kInt and kBytes: a multiple of this
   const char* choices;        // for kChoice: "a|b|c"
-  const char* help;           // one or two sentences, with the unit
+  bool agree;                 // must be the same on all ranks
+  std::variant<std::string Settings::*, int64_t Settings::*, bool Settings::*>
+      field;         // where the value goes
+  const char* help;  // one or two sentences, with the unit
 };
 
 // The table, in the order of docs/settings.md.
 absl::Span<const SettingRow> SettingRows();
 
-// All (name, value) pairs whose name starts with "AXON_".
+// The values that `row` allows, as docs/settings.md and errors say them.
+std::string RangeText(const SettingRow& row);
+
+// All (name, value) pairs whose name starts with "AXON_", and HOME.
 using Environment = std::vector<std::pair<std::string, std::string>>;
 Environment ProcessEnvironment();
 
@@ -64,6 +73,10 @@ Environment ProcessEnvironment();
 // unknown variable.
 absl::StatusOr<Settings> ReadSettings(const Environment& environment,
                                       std::vector<std::string>* warnings);
+
+// "NAME=value" of all settings that must be the same on all ranks, as one text
+// that ranks compare when they meet.
+std::string SettingsDigest(const Settings& settings);
 
 // docs/settings.md, generated.
 std::string SettingsMarkdown();
