@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a plan over a board: one call of one rank, from its entry to the point
+// where its buffers belong to the caller again. Belongs to the thread that runs
+// the rank's calls; reused from call to call, allocates nothing.
+//
+// A message is copied into the sender's outbox, unless the sender's buffer can
+// be read where it lies; the sender alone decides and says so in its line.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/settings.h"
+#include "engine/board_view.h"
+#include "engine/call.h"
+#include "engine/outbox.h"
+#include "engine/plan.h"
+#include "engine/walker.h"
+
+namespace axon {
+
+// The largest piece for which the slices that a pipeline holds fit side by side
+// in an outbox of `outbox_size` bytes.
+size_t MaxPieceBytes(const Plan& plan, size_t outbox_size, size_t preferred);
+
+class BoardRun final : public Work {
+ public:
+  BoardRun(BoardView& view, Outbox& outbox) : view_(view), outbox_(outbox) {}
+
+  // `outbox_memory` lies at `outbox_offset` in this rank's arena; both 0 if the
+  // call stages nothing. `in_place_reads`: buffers that peers can map may be
+  // read where they lie. `scratch` has plan.scratch_pieces pieces.
+  struct Setup {
+    const Plan* plan = nullptr;
+    CollectiveCall call;
+    Cutting cutting;
+    std::byte* outbox_memory = nullptr;
+    uint64_t outbox_offset = 0;
+    bool mapped_reads = false;
+    std::byte* scratch = nullptr;
+  };
+  // Whether the call writes to the outbox.
+  static bool Stages(const Setup& setup, const Board& board);
+
+  void Start(const Setup& setup, const Signature& signature);
+  Poll Step() override;
+  void AskToWake() override { view_.board().AskToWake(view_.waiting_for()); }
+
+ private:
+  enum class State { kEnter, kRun, kDrain, kDone };
+  static constexpr int kMaxSources = kMaxLocalRanks;
+
+  Poll Enter();
+  Poll RunOps(uint32_t until_iteration, uint32_t until_op);
+  Poll RunOp(const PlannedOp& op, int slice);
+  Poll AwaitIncoming(const PlannedOp& op, int slice);
+  Poll AwaitOutbox(const PlannedOp& op, int slice);
+  Poll Drain();
+  void Move(const PlannedOp& op, int slice);
+  void Combine(const PlannedOp& op, int slice);
+  int CollectSources(const PlannedOp& op, int slice, double* factors);
+  int CollectDestinations(const PlannedOp& op, int slice);
+
+  bool ReadInPlace(Buffer buffer) const {
+    return buffer == Buffer::kIn ? in_ref_ != 0
+                                 : buffer == Buffer::kOut && out_ref_ != 0;
+  }
+  Walker Mine(Span span, int slice) const;
+  Walker Message(const Incoming& incoming, int slice) const;
+  Walker Box(const PlannedOp& op, int slice) const;
+  uint64_t SlicePosition(int rank, uint64_t position, int slice) const;
+  uint32_t DoneAt(int rank, Milestone milestone, int slice) const {
+    const RankShape& shape = setup_.plan->ranks[rank];
+    return (static_cast<uint32_t>(slice) + milestone.stage) * shape.ops +
+           milestone.position + 1;
+  }
+  uint32_t iterations() const {
+    return static_cast<uint32_t>(setup_.cutting.slices) +
+           setup_.plan->ranks[setup_.plan->me].stages - 1;
+  }
+
+  BoardView& view_;
+  Outbox& outbox_;
+  Setup setup_;
+  State state_ = State::kDone;
+  Ref in_ref_ = 0, out_ref_ = 0;
+  Outbox::Lease lease_;
+  uint32_t after_ = 0;  // call that all must have finished before I enter
+  size_t unit_bytes_ = 0;
+  uint32_t iteration_ = 0, op_ = 0;
+  int drained_ = 0;
+  int outbox_slice_ = -1;  // space of slices up to this one is free
+  std::vector<Walker> sources_, destinations_;
+};
+
+}  // namespace axon

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/board_view.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/clock.h"
+#include "base/types.h"
+
+namespace axon {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+CallRecord& RecordOf(Block& block, uint32_t call) {
+  return block.records[call % kCallLines];
+}
+
+// The last call that the rank has entered, by its records.
+const CallRecord* LastCall(Block& block) {
+  const CallRecord* last = nullptr;
+  for (const CallRecord& record : block.records) {
+    if (record.used.load(kRelaxed) == 0) continue;
+    if (last == nullptr || static_cast<int32_t>(record.call.load(kRelaxed) -
+                                                last->call.load(kRelaxed)) > 0) {
+      last = &record;
+    }
+  }
+  return last;
+}
+
+}  // namespace
+
+uint32_t Mix(uint32_t rolling, const Signature& s) {
+  // Two rounds of a 64-bit multiply-and-fold over all fields. The hash rolls
+  // over the calls, so that a mismatch that nobody could see (two roots that
+  // only send) is seen at the next call.
+  const uint64_t kind = (static_cast<uint64_t>(s.collective) << 56) |
+                        (static_cast<uint64_t>(s.type) << 48) |
+                        (static_cast<uint64_t>(s.op) << 40) |
+                        (static_cast<uint32_t>(s.root) & 0xffffffffULL);
+  const auto fold = [](uint64_t a, uint64_t b) {
+    const auto product = static_cast<unsigned __int128>(a) * b;
+    return static_cast<uint64_t>(product) ^
+           static_cast<uint64_t>(product >> 64);
+  };
+  const uint64_t x = fold(kind ^ 0x9e3779b97f4a7c15ULL,
+                          s.count ^ 0xd1b54a32d192ed03ULL);
+  const uint64_t y = fold(x ^ s.extra ^ 0x8bb84b93962eacc9ULL,
+                          rolling ^ 0x2d358dccaa6c78a5ULL);
+  return static_cast<uint32_t>(y ^ (y >> 32));
+}
+
+std::string Describe(const CallRecord& record) {
+  const auto collective =
+      static_cast<Collective>(record.collective.load(kRelaxed));
+  std::string text = absl::StrFormat(
+      "call %u, %s", record.call.load(kRelaxed), Name(collective));
+  if (collective == Collective::kBarrier) return text;
+  absl::StrAppendFormat(
+      &text, " of %u %s", record.count.load(kRelaxed),
+      Name(static_cast<DataType>(record.type.load(kRelaxed))));
+  if (collective == Collective::kAllReduce ||
+      collective == Collective::kReduce ||
+      collective == Collective::kReduceScatter) {
+    absl::StrAppend(&text, ", ",
+                    Name(static_cast<ReduceOp>(record.op.load(kRelaxed))));
+  }
+  const int root = record.root.load(kRelaxed);
+  if (root >= 0) absl::StrAppend(&text, ", root ", root);
+  return text;
+}
+
+BoardView::BoardView(Board& board) : board_(board) {
+  peers_.assign(static_cast<size_t>(board.ranks()), Peer{Count(1, 0)});
+}
+
+void BoardView::NextCall(const Signature& s) {
+  ++call_;
+  hash_ = Mix(hash_, s);
+  waiting_for_ = -1;
+  // Relaxed, all: the line's release makes them visible to whoever reads it;
+  // a reader of a dump may see a mixture.
+  CallRecord& record = RecordOf(board_.mine(), call_);
+  record.count.store(s.count, kRelaxed);
+  record.extra.store(s.extra, kRelaxed);
+  record.began_ns.store(0, kRelaxed);
+  record.call.store(call_, kRelaxed);
+  record.hash.store(hash_, kRelaxed);
+  record.root.store(s.root, kRelaxed);
+  record.collective.store(s.collective, kRelaxed);
+  record.type.store(s.type, kRelaxed);
+  record.op.store(s.op, kRelaxed);
+  record.used.store(1, kRelaxed);
+}
+
+Poll BoardView::AwaitFinished(uint32_t call) {
+  if (static_cast<int32_t>(floor_ - call) >= 0) return Poll::kReady;
+  for (int q = 0; q < board_.ranks(); ++q) {
+    if (q != board_.me() && !SeenFinished(q, call)) {
+      waiting_for_ = q;
+      return Poll::kPending;
+    }
+  }
+  floor_ = call;
+  return Poll::kReady;
+}
+
+bool BoardView::SeenFinished(int rank, uint32_t call) {
+  Peer& peer = peers_[rank];
+  const uint64_t target = Count(call + 1, 0);
+  if (Reached(peer.count, target)) return true;
+  const Block& block = board_.block(rank);
+  // acquire, both: its reads of my memory came before its stores.
+  const uint64_t count = block.progress.load(std::memory_order_acquire);
+  if (Reached(count, peer.count)) peer.count = count;
+  const uint64_t word = block.lines[(call + 1) % kCallLines].word.load(
+      std::memory_order_acquire);
+  const uint64_t entered = Count(static_cast<uint32_t>(word >> 32), 0);
+  if (Reached(entered, peer.count)) peer.count = entered;
+  return Reached(peer.count, target);
+}
+
+void BoardView::PostLine() {
+  Block& mine = board_.mine();
+  // release: body, record, and what was put into the outbox before.
+  mine.lines[call_ % kCallLines].word.store(
+      (static_cast<uint64_t>(call_) << 32) | hash_, std::memory_order_release);
+  board_.Published();
+}
+
+Poll BoardView::AwaitLine(int rank, uint32_t prologue) {
+  Peer& peer = peers_[rank];
+  if (peer.call == call_) return Poll::kReady;
+  const CallLine& line = board_.block(rank).lines[call_ % kCallLines];
+  const uint64_t word = line.word.load(std::memory_order_acquire);
+  if (static_cast<uint32_t>(word >> 32) != call_) {
+    waiting_for_ = rank;
+    return Poll::kPending;
+  }
+  const auto hash = static_cast<uint32_t>(word);
+  if (hash != hash_) {
+    FailMismatch(rank, hash);
+    return Poll::kFailed;
+  }
+  peer.call = call_;
+  peer.body = &line.body;
+  const uint64_t count = Count(call_, prologue);
+  if (Reached(count, peer.count)) peer.count = count;
+  return Poll::kReady;
+}
+
+void BoardView::FailMismatch(int rank, uint32_t their_hash) {
+  // The first call that differs is the one to name: hashes roll.
+  Block& mine = board_.mine();
+  Block& theirs = board_.block(rank);
+  uint32_t call = call_;
+  for (uint32_t back = 1; back < kCallLines; ++back) {
+    const CallRecord& a = RecordOf(mine, call_ - back);
+    const CallRecord& b = RecordOf(theirs, call_ - back);
+    if (a.used.load(kRelaxed) == 0 || a.call.load(kRelaxed) != call_ - back ||
+        b.call.load(kRelaxed) != call_ - back ||
+        a.hash.load(kRelaxed) == b.hash.load(kRelaxed)) {
+      break;
+    }
+    call = call_ - back;
+  }
+  board_.Fail(absl::FailedPreconditionError(absl::StrFormat(
+      "ranks disagree: %s made %s, but %s made %s (hash %08x against %08x); "
+      "all ranks must make the same calls in the same order",
+      board_.Describe(board_.me()), axon::Describe(RecordOf(mine, call)),
+      board_.Describe(rank), axon::Describe(RecordOf(theirs, call)), hash_,
+      their_hash)));
+}
+
+void BoardView::NoteWaiting() {
+  RecordOf(board_.mine(), call_)
+      .began_ns.store(static_cast<uint64_t>(NowNs()), kRelaxed);
+}
+
+std::string BoardView::DescribeLaggards() const {
+  std::vector<std::string> missing, behind;
+  for (int q = 0; q < board_.ranks(); ++q) {
+    if (q == board_.me()) continue;
+    Block& block = board_.block(q);
+    const CallRecord* last = LastCall(block);
+    const uint64_t progress = block.progress.load(std::memory_order_acquire);
+    if (last == nullptr) {
+      missing.push_back(board_.Describe(q) + ", which has made no call");
+    } else if (static_cast<int32_t>(last->call.load(kRelaxed) - call_) < 0) {
+      std::string text = absl::StrCat(board_.Describe(q), ", whose last was ",
+                                      axon::Describe(*last));
+      if (static_cast<int32_t>(block.calls_made.load(kRelaxed) - call_) >= 0) {
+        absl::StrAppend(&text, " (it has queued this one)");
+      }
+      missing.push_back(text);
+    } else if (!Reached(progress, Count(call_ + 1, 0))) {
+      behind.push_back(board_.Describe(q));
+    }
+  }
+  std::string text;
+  if (!missing.empty()) {
+    absl::StrAppend(&text, "missing: ", absl::StrJoin(missing, "; "));
+  }
+  if (!behind.empty()) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", "not done: ",
+                    absl::StrJoin(behind, "; "));
+  }
+  return text.empty() ? "no rank is missing" : text;
+}
+
+}  // namespace axon

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one rank knows of its peers on a board: how far each has come and what
+// its line of the current call said. Belongs to the thread that runs the rank's
+// calls; only it enters calls and publishes progress.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/poll.h"
+#include "transport/board.h"
+
+namespace axon {
+
+// A call in words and as a hash; what must agree on all ranks.
+struct Signature {
+  uint8_t collective = 0, type = 0, op = 0;
+  int32_t root = -1;
+  uint64_t count = 0;
+  uint64_t extra = 0;  // hash of further arguments that must agree
+};
+uint32_t Mix(uint32_t rolling, const Signature& signature);
+// "all_reduce of 7 float32, sum".
+std::string Describe(const CallRecord& record);
+
+class BoardView {
+ public:
+  explicit BoardView(Board& board);
+
+  struct Peer {
+    uint64_t count;        // it has reached this
+    uint32_t call = 0;     // whose line was read
+    const LineBody* body = nullptr;  // of that line
+  };
+
+  Board& board() { return board_; }
+  uint32_t call() const { return call_; }
+  // A call that all peers are known to have finished.
+  uint32_t floor() const { return floor_; }
+  const Peer& peer(int rank) const { return peers_[rank]; }
+  int waiting_for() const { return waiting_for_; }
+
+  // Begins the next call: numbers it and notes its signature.
+  void NextCall(const Signature& signature);
+  // kReady when all peers have finished `call`, and the call before the line of
+  // this one is used again.
+  Poll AwaitFinished(uint32_t call);
+  // Where the body of this call's line goes; then it is shown to peers.
+  LineBody& line() { return board_.mine().lines[call_ % kCallLines].body; }
+  void PostLine();
+  // kReady when the peer has entered this call too, with the same signature;
+  // kFailed if it has entered another one (the board has failed then).
+  // `prologue`: operations that it had done before it posted its line.
+  Poll AwaitLine(int rank, uint32_t prologue);
+  // kReady when the peer has done `done` operations of this call.
+  Poll AwaitDone(int rank, uint32_t done) {
+    const uint64_t target = Count(call_, done);
+    Peer& peer = peers_[rank];
+    if (Reached(peer.count, target)) return Poll::kReady;
+    // acquire: what the peer wrote before it counted is visible.
+    const uint64_t count =
+        board_.block(rank).progress.load(std::memory_order_acquire);
+    if (Reached(count, peer.count)) peer.count = count;
+    if (Reached(count, target)) return Poll::kReady;
+    waiting_for_ = rank;
+    return Poll::kPending;
+  }
+  // I have done `done` operations of this call.
+  void Publish(uint32_t done) { Store(Count(call_, done)); }
+  // I am done with this call: nothing of it will be read or written by me.
+  void Finish() { Store(Count(call_ + 1, 0)); }
+  // All peers have been seen in this call, so they have finished the last one.
+  void AllEntered() { floor_ = call_ - 1; }
+
+  // Marks the time from which this call waits, for dumps.
+  void NoteWaiting();
+  // Peers that have not entered this call, and those that have but are not done
+  // with it, as text for a timeout.
+  std::string DescribeLaggards() const;
+
+ private:
+  void Store(uint64_t count) {
+    // release: all that this rank wrote for peers comes before.
+    board_.mine().progress.store(count, std::memory_order_release);
+    board_.Published();
+  }
+  bool SeenFinished(int rank, uint32_t call);
+  void FailMismatch(int rank, uint32_t their_hash);
+
+  Board& board_;
+  uint32_t call_ = 0;
+  uint32_t floor_ = 0;
+  uint32_t hash_ = 0;
+  int waiting_for_ = -1;
+  std::vector<Peer> peers_;
+};
+
+}  // namespace axon

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan is the schedules of all ranks bound to one rank's view of a board:
+// every dependency has become "the peer's count has reached a constant", every
+// message a place in the sender's outbox. It knows no call, size or address, so
+// one plan serves every call of its algorithm, root and world. A plain value,
+// read-only once made.
+//
+// A long vector is run slice by slice. Each rank's operations are grouped in
+// stages, and in iteration t a rank runs stage k of slice t - k, so that it has
+// filled the next slice before it waits for the last one. Operations of slices
+// that do not exist are skipped but counted, so the number of operations that a
+// rank has done after operation `position` (its place within an iteration) of
+// slice s is (s + stage) * ops + position + 1: the constants below.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedule/schedule.h"
+
+namespace axon {
+
+// "The rank has done operation `position` of stage `stage`", for any slice.
+struct Milestone {
+  uint32_t stage = 0;
+  uint32_t position = 0;
+};
+
+// A message that an operation reads: where it lies once `ready` is reached.
+struct Incoming {
+  int peer = 0;
+  Span source;        // in the sender's buffers, for reading it in place
+  uint32_t unit = 0;  // place in the sender's outbox, in pieces
+  Milestone ready;
+};
+
+struct PlannedOp {
+  OpKind kind = OpKind::kCopy;
+  bool completes = false;
+  bool counts = false;  // peers wait for it: the count must be published
+  int32_t unit = -1;    // place in my outbox of what it sends, in pieces; -1
+  Span source;
+  Span destination;
+  uint32_t stage = 0;
+  uint32_t first_incoming = 0;
+  uint32_t num_incoming = 0;
+};
+
+// What everyone must know of each rank.
+struct RankShape {
+  uint32_t ops = 0;       // in an iteration
+  uint32_t stages = 1;    // iterations of a call are slices + stages - 1
+  uint32_t units = 0;     // pieces of its outbox that a slice takes
+  uint32_t prologue = 0;  // operations before it reads anything
+  bool reads_me = false;
+  Milestone last_read;    // of what I send, if reads_me
+};
+
+struct Plan {
+  std::vector<PlannedOp> ops;  // mine, in the order of an iteration
+  std::vector<Incoming> incoming;
+  std::vector<RankShape> ranks;
+  int me = 0;
+  int cuts = 1;
+  int scratch_pieces = 0;
+  uint32_t max_units = 0;   // over all ranks
+  uint32_t max_stages = 1;  // over all ranks
+};
+
+}  // namespace axon

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a thread waits for peers: it spins, then yields, then sleeps on its
+// process's doorbell until a peer it asked rings. A spin that keeps failing
+// learns to be short. Belongs to one thread.
+#pragma once
+
+#include <cstdint>
+
+#include "base/cpu.h"
+#include "transport/doorbell.h"
+
+namespace axon {
+
+struct WaitPolicy {
+  int spins = 4000;     // polls before the first yield; 0 when ranks outnumber
+                        // the CPUs they may use
+  int yields = 2000;    // yields before the first sleep
+};
+
+class Waiter {
+ public:
+  Waiter(Doorbell& doorbell, const WaitPolicy& policy)
+      : doorbell_(doorbell), policy_(policy) {}
+
+  // Forgets how long this wait has been: something happened.
+  void Reset() {
+    idle_ = 0;
+    sleep_us_ = kFirstSleepUs;
+  }
+
+  // Waits a little. `ask` asks the peers to ring; `ready` tells whether there is
+  // something to do after all (it is called between asking and sleeping).
+  // Returns true now and then, and always after a yield or a sleep worth looking
+  // at deadlines, aborts and dead peers.
+  template <typename Ask, typename Ready>
+  bool Wait(Ask ask, Ready ready) {
+    const int n = idle_++;
+    if (n < policy_.spins) {
+      CpuPause();
+      return n % 1024 == 1023;
+    }
+    if (n < policy_.spins + policy_.yields) {
+      Yield();
+      return n % 64 == 0;
+    }
+    const uint32_t seen = doorbell_.rings.load(std::memory_order_seq_cst);
+    ask();
+    // With the heavy fence a publisher's plain store and load are in order as
+    // this thread sees them; without it, a ring may be missed for one sleep.
+    const bool fenced = HeavyFence();
+    if (ready()) {
+      Reset();
+      return true;
+    }
+    SleepOn(doorbell_, seen, fenced ? sleep_us_ : kUnfencedSleepUs);
+    if (sleep_us_ < kLongestSleepUs) sleep_us_ *= 2;
+    return true;
+  }
+
+ private:
+  static constexpr int64_t kFirstSleepUs = 1000;
+  static constexpr int64_t kLongestSleepUs = 50'000;
+  static constexpr int64_t kUnfencedSleepUs = 500;
+
+  static void Yield();
+
+  Doorbell& doorbell_;
+  WaitPolicy policy_;
+  int idle_ = 0;
+  int64_t sleep_us_ = kFirstSleepUs;
+};
+
+}  // namespace axon

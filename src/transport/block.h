@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one rank of a communicator shows to the ranks that share memory with it:
+// standard layout, lock-free, in the arena of the rank's process, mapped by all
+// peers. Except for `sleepers` and `failed_by` every word is written by its
+// owner only.
+//
+// Memory orders: a word that publishes other memory is stored with release and
+// loaded with acquire (call lines, progress, ring heads, `taken`); words for
+// dumps and diagnosis are relaxed.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+
+namespace axon {
+
+constexpr int kMaxLocalRanks = 256;
+// A rank may be this many calls ahead of the slowest reader of its lines.
+constexpr uint32_t kCallLines = 8;
+constexpr size_t kInlineBytes = 48;
+
+// Counts are (call number << 32) + operations done in that call; they wrap.
+// Count(c + 1, 0) also says that call c is finished.
+constexpr uint64_t Count(uint32_t call, uint32_t done) {
+  return (static_cast<uint64_t>(call) << 32) + done;
+}
+constexpr bool Reached(uint64_t count, uint64_t target) {
+  return static_cast<int64_t>(count - target) >= 0;
+}
+
+// Value of Block::failed_by while the owner writes its error.
+constexpr uint32_t kFailing = ~uint32_t{0};
+
+// Where a buffer lies for peers: 0 for private memory.
+using Ref = uint64_t;
+
+// What a call line says besides the call: data themselves, or where they are.
+struct LineBody {
+  union {
+    std::byte data[kInlineBytes];
+    struct {
+      uint64_t outbox;    // offset of the rank's outbox in its arena
+      uint64_t position;  // of the call's first slice in the outbox
+      Ref in, out;        // buffers that are read where they lie
+    } place;
+  };
+  double factor;  // of this rank in a premultiplied sum
+};
+static_assert(sizeof(LineBody) == 56);
+
+// A rank's entry into one call. `word` is (call number << 32) + signature hash,
+// written by the owner with release after the body, polled by peers.
+struct alignas(kCacheLine) CallLine {
+  std::atomic<uint64_t> word;
+  LineBody body;
+};
+static_assert(sizeof(CallLine) == kCacheLine);
+
+// The call of a line in words, for texts. Relaxed; made visible by the line.
+struct alignas(kCacheLine) CallRecord {
+  std::atomic<uint64_t> count;      // elements
+  std::atomic<uint64_t> extra;      // hash of further arguments (counts of parts)
+  std::atomic<uint64_t> began_ns;   // 0 unless somebody had to wait
+  std::atomic<uint32_t> call;       // its number
+  std::atomic<uint32_t> hash;       // the rolling hash after it
+  std::atomic<int32_t> root;        // -1: none
+  std::atomic<uint8_t> collective, type, op, used;
+};
+
+// Towards and from one peer: written by the owner of the block.
+struct alignas(kCacheLine) PeerLine {
+  std::atomic<uint64_t> ring;   // offset of my ring to the peer; 0: none yet
+  std::atomic<uint64_t> taken;  // bytes that I have popped from its ring to me
+};
+
+struct Block {
+  static constexpr uint64_t kMagic = 0x41786f6e426c6b31;  // "AxonBlk1"
+
+  uint64_t magic;
+  uint32_t size;  // bytes of the block
+  int32_t rank, ranks;
+  int32_t pid;
+  char host[64];
+
+  // Operations done. Writer: the thread that runs the rank's call.
+  alignas(kCacheLine) std::atomic<uint64_t> progress;
+  // Bit r: rank r sleeps until I publish something. Set by r (seq_cst, before it
+  // looks again), cleared by the owner when it wakes r.
+  alignas(kCacheLine) std::atomic<uint64_t> sleepers[kMaxLocalRanks / 64];
+  // 1 + the rank that failed first, as far as this rank has been told; 0: none.
+  // Set once by any rank (compare-exchange), read by the owner in every call.
+  alignas(kCacheLine) std::atomic<uint32_t> failed_by;
+  // The owner does not touch peers' memory for this communicator any more.
+  std::atomic<uint32_t> departed;
+  // Calls made so far, queued ones included; and what holds the queue up.
+  std::atomic<uint32_t> calls_made;
+  std::atomic<uint32_t> failure_code;  // absl code; release, after the text
+  char failure_text[1024];
+  char name[64];          // of the communicator
+  char busy_with[128];    // of the queue's head, if that is another communicator
+  std::atomic<uint32_t> busy_version;  // odd while busy_with is written
+
+  CallLine lines[kCallLines];
+  CallRecord records[kCallLines];
+
+  // PeerLine[ranks] follows.
+  PeerLine* peer(int rank) {
+    return reinterpret_cast<PeerLine*>(this + 1) + rank;
+  }
+  static size_t SizeFor(int ranks) {
+    return sizeof(Block) + sizeof(PeerLine) * static_cast<size_t>(ranks);
+  }
+};
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+static_assert(sizeof(Block) % kCacheLine == 0);
+
+}  // namespace axon

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// All ranks of a communicator that share memory, as one rank sees them: their
+// blocks, their arenas, and the calls that every writer and every waiter needs.
+// Owned by the communicator; the memory belongs to arenas that outlive it. The
+// calls that publish may be made by one thread at a time; Fail and Failed by
+// any.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "transport/block.h"
+#include "transport/doorbell.h"
+
+namespace axon {
+
+class Board {
+ public:
+  struct Member {
+    Block* block = nullptr;
+    std::byte* arena = nullptr;  // where the rank's arena is mapped here
+    size_t arena_size = 0;
+    Doorbell* doorbell = nullptr;  // of the rank's process
+    bool same_process = false;
+  };
+
+  Board(int me, std::vector<Member> members);
+
+  int me() const { return me_; }
+  int ranks() const { return static_cast<int>(members_.size()); }
+  const Member& member(int rank) const { return members_[rank]; }
+  Block& block(int rank) const { return *members_[rank].block; }
+  Block& mine() const { return *mine_; }
+  bool one_process() const { return one_process_; }
+
+  // The reference by which peers find `p`, or 0 if they cannot.
+  Ref RefOf(const void* p, size_t size) const;
+  // The address of a peer's reference plus `size` bytes of it; null if it does
+  // not lie in the peer's arena (never trusted).
+  std::byte* Address(int rank, Ref ref, size_t size) const;
+  // Of a peer's arena; null if out of range.
+  std::byte* InArena(int rank, uint64_t offset, size_t size) const;
+
+  // To be called after every publishing store: wakes the ranks that sleep until
+  // this one publishes. One load where nobody sleeps.
+  void Published() {
+    for (int i = 0; i < sleeper_words_; ++i) {
+      if (mine_->sleepers[i].load(std::memory_order_relaxed) != 0) Wake(i);
+    }
+  }
+  // Asks `rank` to wake this process at its next publication. The caller looks
+  // at its condition again after HeavyFence() and before it sleeps.
+  void AskToWake(int rank);
+
+  // Records this rank's first error and tells every rank of the board.
+  void Fail(const absl::Status& error);
+  // The first error that reached this rank; OK if none. `failed()` is the cheap
+  // question.
+  bool failed() const {
+    return mine_->failed_by.load(std::memory_order_acquire) != 0;
+  }
+  absl::Status failure() const;
+
+  // "rank 3 (host node7, pid 1234)".
+  std::string Describe(int rank) const;
+
+ private:
+  void Wake(int word);
+
+  int me_;
+  std::vector<Member> members_;
+  Block* mine_;
+  int sleeper_words_;
+  bool one_process_;
+};
+
+}  // namespace axon
