@@ -5,7 +5,9 @@
 //
 // The rules of axon.h hold here and nowhere else: integers wrap; narrow floats
 // are widened to float32, combined in the order of the sources and rounded once
-// to nearest even; NaN wins in min and max; +0 > -0.
+// to nearest even; NaN wins in min and max; +0 > -0. A NaN that comes out of
+// arithmetic is always the same one (quiet, positive), and multiplications and
+// additions are never fused: every instruction set gives the same bits.
 //
 // Thread-safe: pure functions over the caller's memory. Sources and
 // destinations need only the alignment of a byte. A destination may equal a
@@ -19,19 +21,21 @@
 
 namespace axon {
 
-// One reduction: destination[0..m) [i] = finish(source[0][i] op source[1][i] ...).
+// One reduction:
+// destination[0..m) [i] = finish(source[0][i] op source[1][i] ...).
 struct ReduceArgs {
   const void* const* sources;  // n pointers, combined in this order
-  int num_sources;             // 1 or more; 1 copies (and finishes)
+  int num_sources;             // 1 or more; 1 copies bits (and finishes)
   void* const* destinations;   // m pointers, all written with the same value
   int num_destinations;        // 1 or more
   size_t count;                // elements
-  // kPreMulSum: num_sources factors, converted from the type of the elements;
-  // else null. A factor of 1 leaves its source as it is.
+  // kPreMulSum: num_sources factors, converted from the type of the elements
+  // and back: rounded to float32 or cut to an integer modulo 2^width. Else
+  // ignored. A factor of 1 leaves its source as it is.
   const double* factors = nullptr;
   // kAvg: the number of ranks to divide by after the sum, when this reduction
-  // completes it; 0 or 1: no division. Integers divide toward zero. For kAvg
-  // and partial sums of floats the operator is a sum.
+  // completes it; 0 or 1: no division. Integers divide toward zero. Else
+  // ignored.
   int divisor = 0;
 };
 
@@ -45,7 +49,7 @@ bool ReductionSupported(DataType type, ReduceOp op);
 // prefetch; falls back to memcpy for small sizes. No overlap.
 void CopyBytes(void* destination, const void* source, size_t bytes);
 
-// The instruction set in use, as text ("AVX3_DL", "SSE4").
+// The instruction set in use, as text ("AVX3", "SSE4").
 const char* KernelTarget();
 
 }  // namespace axon
