@@ -10,36 +10,77 @@ namespace axon {
 #define AXON_GENERATOR(name) Schedule name(const Group& group)
 AXON_GENERATOR(OneShotAllReduce);
 AXON_GENERATOR(MeshAllReduce);
+AXON_GENERATOR(RingAllReduce);
+AXON_GENERATOR(RecursiveDoublingAllReduce);
+AXON_GENERATOR(HalvingDoublingAllReduce);
+AXON_GENERATOR(TreeAllReduce);
 AXON_GENERATOR(MeshAllGather);
+AXON_GENERATOR(RingAllGather);
+AXON_GENERATOR(BruckAllGather);
+AXON_GENERATOR(RecursiveDoublingAllGather);
 AXON_GENERATOR(MeshReduceScatter);
+AXON_GENERATOR(RingReduceScatter);
+AXON_GENERATOR(RecursiveHalvingReduceScatter);
 AXON_GENERATOR(MeshBroadcast);
+AXON_GENERATOR(TreeBroadcastFromRoot);
+AXON_GENERATOR(ScatterAllGatherBroadcast);
 AXON_GENERATOR(MeshReduce);
+AXON_GENERATOR(TreeReduceToRoot);
 AXON_GENERATOR(MeshAlltoAll);
+AXON_GENERATOR(PairwiseAlltoAll);
+AXON_GENERATOR(BruckAlltoAll);
 AXON_GENERATOR(MeshGather);
+AXON_GENERATOR(BinomialGather);
 AXON_GENERATOR(MeshScatter);
+AXON_GENERATOR(BinomialScatter);
 AXON_GENERATOR(MeshBarrier);
+AXON_GENERATOR(DisseminationBarrier);
 #undef AXON_GENERATOR
 
 namespace {
 
 constexpr bool kRankOrder = true;
-constexpr bool kAnyOrder = false;
+constexpr bool kOtherOrder = false;
+constexpr bool kPowerOfTwo = true;
 constexpr bool kAnySize = false;
+constexpr bool kCopyInPlace = true;
 
 using enum Collective;
 
 constexpr Algorithm kAlgorithms[] = {
     {"one_shot", kAllReduce, OneShotAllReduce, kRankOrder, kAnySize,
-     /*copy_in_place=*/true},
+     kCopyInPlace},
     {"mesh", kAllReduce, MeshAllReduce, kRankOrder, kAnySize},
+    {"ring", kAllReduce, RingAllReduce, kOtherOrder, kAnySize},
+    {"recursive_doubling", kAllReduce, RecursiveDoublingAllReduce, kOtherOrder,
+     kAnySize, kCopyInPlace},
+    {"halving_doubling", kAllReduce, HalvingDoublingAllReduce, kOtherOrder,
+     kAnySize},
+    {"tree", kAllReduce, TreeAllReduce, kOtherOrder, kAnySize},
     {"mesh", kAllGather, MeshAllGather, kRankOrder, kAnySize},
+    {"ring", kAllGather, RingAllGather, kRankOrder, kAnySize},
+    {"bruck", kAllGather, BruckAllGather, kRankOrder, kAnySize},
+    {"recursive_doubling", kAllGather, RecursiveDoublingAllGather, kRankOrder,
+     kPowerOfTwo},
     {"mesh", kReduceScatter, MeshReduceScatter, kRankOrder, kAnySize},
+    {"ring", kReduceScatter, RingReduceScatter, kOtherOrder, kAnySize},
+    {"recursive_halving", kReduceScatter, RecursiveHalvingReduceScatter,
+     kOtherOrder, kPowerOfTwo},
     {"mesh", kBroadcast, MeshBroadcast, kRankOrder, kAnySize},
+    {"tree", kBroadcast, TreeBroadcastFromRoot, kRankOrder, kAnySize},
+    {"scatter_allgather", kBroadcast, ScatterAllGatherBroadcast, kRankOrder,
+     kAnySize},
     {"mesh", kReduce, MeshReduce, kRankOrder, kAnySize},
+    {"tree", kReduce, TreeReduceToRoot, kOtherOrder, kAnySize},
     {"mesh", kAlltoAll, MeshAlltoAll, kRankOrder, kAnySize},
+    {"pairwise", kAlltoAll, PairwiseAlltoAll, kRankOrder, kAnySize},
+    {"bruck", kAlltoAll, BruckAlltoAll, kRankOrder, kAnySize},
     {"mesh", kGather, MeshGather, kRankOrder, kAnySize},
+    {"binomial", kGather, BinomialGather, kRankOrder, kAnySize},
     {"mesh", kScatter, MeshScatter, kRankOrder, kAnySize},
+    {"binomial", kScatter, BinomialScatter, kRankOrder, kAnySize},
     {"mesh", kBarrier, MeshBarrier, kRankOrder, kAnySize},
+    {"dissemination", kBarrier, DisseminationBarrier, kRankOrder, kAnySize},
 };
 
 }  // namespace
