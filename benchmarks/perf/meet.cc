@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perf/meet.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "perf/failure.h"
+
+namespace axon::perf {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Socket {
+ public:
+  explicit Socket(int fd) : fd_(fd) {}
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  ~Socket() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int fd() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+[[noreturn]] void Fail(const std::string& what) {
+  throw Failure(what + ": " + std::strerror(errno) +
+                "; set AXON_COMM_ID=host:port on all ranks to meet there");
+}
+
+// The parent's start, in ticks since boot, tells it from an earlier process
+// with the same number.
+std::string ProcessStart(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  size_t at = text.rfind(')');  // the name, field 2, may hold anything
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) {
+    at = text.find(' ', at + 1);
+  }
+  if (at == std::string::npos) return "";
+  return text.substr(at + 1, text.find(' ', at + 1) - at - 1);
+}
+
+sockaddr_un Address(const std::string& job_key, socklen_t* length) {
+  const std::string name =
+      "axon-perf-" + std::to_string(getuid()) + "-" + job_key;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  // sun_path[0] stays 0: the abstract namespace.
+  const size_t size = std::min(name.size(), sizeof(address.sun_path) - 1);
+  std::memcpy(address.sun_path + 1, name.data(), size);
+  *length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
+  return address;
+}
+
+// Anyone may take a name in the abstract namespace.
+bool SameUser(int fd) {
+  ucred peer{};
+  socklen_t length = sizeof(peer);
+  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
+         peer.uid == getuid();
+}
+
+bool WaitReadable(int fd, Clock::time_point deadline) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      deadline - Clock::now());
+  pollfd waiting{fd, POLLIN, 0};
+  return left.count() > 0 &&
+         poll(&waiting, 1, static_cast<int>(left.count())) > 0;
+}
+
+void Give(const Socket& listener, int others, Clock::time_point deadline,
+          const axonUniqueId& id) {
+  for (int given = 0; given < others;) {
+    if (!WaitReadable(listener.fd(), deadline)) {
+      throw Failure("only " + std::to_string(given) + " of " +
+                    std::to_string(others) +
+                    " other processes asked for the unique id in time; set "
+                    "AXON_COMM_ID=host:port on all ranks if they do not run "
+                    "on this machine");
+    }
+    const Socket peer(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (peer.fd() < 0 || !SameUser(peer.fd())) continue;
+    if (send(peer.fd(), &id, sizeof(id), MSG_NOSIGNAL) == sizeof(id)) ++given;
+  }
+}
+
+bool Take(const sockaddr_un& address, socklen_t length,
+          Clock::time_point deadline, axonUniqueId* id) {
+  const Socket peer(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (peer.fd() < 0) Fail("socket");
+  return connect(peer.fd(), reinterpret_cast<const sockaddr*>(&address),
+                 length) == 0 &&
+         SameUser(peer.fd()) && WaitReadable(peer.fd(), deadline) &&
+         recv(peer.fd(), id, sizeof(*id), MSG_WAITALL) == sizeof(*id);
+}
+
+}  // namespace
+
+std::string JobKey() {
+  for (const char* name : {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}) {
+    if (const char* value = std::getenv(name)) return value;
+  }
+  const char* job = std::getenv("SLURM_JOB_ID");
+  const char* step = std::getenv("SLURM_STEP_ID");
+  if (job && step) return std::string("slurm-") + job + "." + step;
+  const pid_t parent = getppid();
+  return "parent-" + std::to_string(parent) + "-" + ProcessStart(parent);
+}
+
+void ShareUniqueId(const std::string& job_key, int process, int processes,
+                   int seconds, axonUniqueId* id) {
+  const Clock::time_point deadline =
+      Clock::now() + std::chrono::seconds(seconds);
+  socklen_t length;
+  const sockaddr_un address = Address(job_key, &length);
+  if (process == 0) {
+    const Socket listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (listener.fd() < 0) Fail("socket");
+    if (bind(listener.fd(), reinterpret_cast<const sockaddr*>(&address),
+             length) != 0) {
+      Fail("bind to the abstract socket of job " + job_key);
+    }
+    if (listen(listener.fd(), processes) != 0) Fail("listen");
+    Give(listener, processes - 1, deadline, *id);
+    return;
+  }
+  while (!Take(address, length, deadline, id)) {
+    if (Clock::now() >= deadline) {
+      throw Failure("process " + std::to_string(process) +
+                    " found no process 0 of job " + job_key +
+                    " on this machine in time; set AXON_COMM_ID=host:port on "
+                    "all ranks to meet there");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+}  // namespace axon::perf
