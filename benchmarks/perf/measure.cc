@@ -62,7 +62,7 @@ size_t Measurement::bytes() const {
 
 void Measurement::WarmUp(size_t bytes) {
   SetUp(bytes, /*in_place=*/false);
-  for (int i = 0; i < options_.warmup; ++i) Start();
+  for (int i = 0; i < options_.warmup; ++i) Start(options_.aggregated);
   rank_.Wait();
 }
 
@@ -71,7 +71,7 @@ Timing Measurement::Run(size_t size, bool in_place) {
   timing.supported = !in_place || program_.in_place != Program::InPlace::kNo;
   if (!timing.supported) return timing;
   SetUp(size, in_place);
-  Start();
+  Start(options_.aggregated);
   rank_.Wait();
   rank_.Barrier();
   const bool each =
@@ -110,13 +110,12 @@ void Measurement::FillInput() {
   pattern_.Fill(rank_.rank(), 0, shape_.send, input_);
 }
 
-void Measurement::Start() {
-  const bool group = options_.aggregated > 1;
-  if (group) rank_.Require(axonGroupStart(), "axonGroupStart");
-  for (int i = 0; i < options_.aggregated; ++i) {
+void Measurement::Start(int calls) {
+  if (calls > 1) rank_.Require(axonGroupStart(), "axonGroupStart");
+  for (int i = 0; i < calls; ++i) {
     rank_.Require(program_.call(call_), program_.name);
   }
-  if (group) rank_.Require(axonGroupEnd(), "axonGroupEnd");
+  if (calls > 1) rank_.Require(axonGroupEnd(), "axonGroupEnd");
 }
 
 // One clock for all iterations: the average has no cost of reading it.
@@ -125,7 +124,7 @@ double Measurement::TimeTogether() {
   const Blocking blocking = options_.blocking;
   const Clock::time_point start = Clock::now();
   for (int i = 0; i < options_.iterations; ++i) {
-    Start();
+    Start(options_.aggregated);
     if (blocking == Blocking::kBarrierEach || blocking == Blocking::kWaitEach) {
       rank_.Wait();
     }
@@ -145,7 +144,7 @@ double Measurement::TimeEach(std::vector<double>* samples) {
     if (options_.touch) Touch();
     rank_.Barrier();
     const Clock::time_point start = Clock::now();
-    Start();
+    Start(options_.aggregated);
     rank_.Wait();
     const double usec = Usec(Clock::now() - start) / options_.aggregated;
     sum += usec;
@@ -172,7 +171,7 @@ int64_t Measurement::Check() {
   auto* output = static_cast<std::byte*>(call_.recv);
   std::memset(recv_, 0xa5, bytes());
   FillInput();
-  Start();
+  Start(1);
   rank_.Wait();
   int64_t wrong = 0;
   for (const Part& part : program_.expect(call_.place, shape_.count)) {

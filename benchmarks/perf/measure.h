@@ -45,7 +45,7 @@ class Measurement {
  private:
   void SetUp(size_t bytes, bool in_place);
   void FillInput();
-  void Start();  // the aggregated calls of one iteration
+  void Start(int calls);  // in one group, if there are several
   double TimeTogether();
   double TimeEach(std::vector<double>* samples);
   void Touch();

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <thread>
 
 #include "perf/failure.h"
@@ -43,17 +44,38 @@ class Socket {
                 "; set AXON_COMM_ID=host:port on all ranks to meet there");
 }
 
-// The parent's start, in ticks since boot, tells it from an earlier process
-// with the same number.
-std::string ProcessStart(pid_t pid) {
+// A line of /proc/<pid>/stat: the name, and the fields that follow it.
+struct Process {
+  std::string name;
+  pid_t parent = 0;
+  std::string start;  // in ticks since boot; tells reused numbers apart
+};
+
+Process ReadProcess(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  size_t at = text.rfind(')');  // the name, field 2, may hold anything
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) {
-    at = text.find(' ', at + 1);
+  const size_t open = text.find('('), close = text.rfind(')');
+  if (open == std::string::npos || close == std::string::npos) return {};
+  Process process;
+  process.name = text.substr(open + 1, close - open - 1);
+  std::istringstream fields(text.substr(close + 1));
+  std::string field;
+  for (int number = 3; number <= 22 && fields >> field; ++number) {
+    if (number == 4) process.parent = std::atoi(field.c_str());
+    if (number == 22) process.start = field;
   }
-  if (at == std::string::npos) return "";
-  return text.substr(at + 1, text.find(' ', at + 1) - at - 1);
+  return process;
+}
+
+// The process that started all of the job on this machine: MPICH's proxy, which
+// tells its children no name of the job, else the parent.
+pid_t Starter() {
+  for (pid_t pid = getppid(); pid > 1;) {
+    const Process process = ReadProcess(pid);
+    if (process.name.rfind("hydra_pmi_prox", 0) == 0) return pid;
+    pid = process.parent;
+  }
+  return getppid();
 }
 
 sockaddr_un Address(const std::string& job_key, socklen_t* length) {
@@ -119,8 +141,9 @@ std::string JobKey() {
   const char* job = std::getenv("SLURM_JOB_ID");
   const char* step = std::getenv("SLURM_STEP_ID");
   if (job && step) return std::string("slurm-") + job + "." + step;
-  const pid_t parent = getppid();
-  return "parent-" + std::to_string(parent) + "-" + ProcessStart(parent);
+  const pid_t starter = Starter();
+  return "process-" + std::to_string(starter) + "-" +
+         ReadProcess(starter).start;
 }
 
 void ShareUniqueId(const std::string& job_key, int process, int processes,

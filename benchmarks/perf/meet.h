@@ -13,7 +13,7 @@
 namespace axon::perf {
 
 // What the processes of this job have in common and other jobs have not: the
-// launcher's name for it, else the parent process.
+// launcher's name for it, else the process that started them.
 std::string JobKey();
 
 // Process 0 of `processes` gives *id to the others, which receive it there.

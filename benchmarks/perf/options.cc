@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <filesystem>
 #include <limits>
+#include <map>
 
 namespace axon::perf {
 
@@ -20,6 +22,10 @@ std::vector<T> Chosen(const std::vector<T>& known, const std::string& flag,
     names += std::string(", ") + each.name;
   }
   throw CLI::ValidationError(flag, "'" + name + "' is none of " + names);
+}
+
+CLI::Range AtLeast(int least) {
+  return CLI::Range(least, std::numeric_limits<int>::max());
 }
 
 // A flag of nccl-tests that has one useful value here.
@@ -48,22 +54,22 @@ void AddSizes(CLI::App* app, Options* o) {
       ->transform(size);
   app->add_option("-f,--stepfactor", o->step_factor,
                   "multiplies between sizes, instead of -i")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1.0, 1e9));
 }
 
 void AddRuns(CLI::App* app, Options* o) {
   app->add_option("-n,--iters", o->iterations, "timed calls per row")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeast(1));
   app->add_option("-w,--warmup_iters", o->warmup, "untimed calls first")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   app->add_option("-m,--agg_iters", o->aggregated, "calls in one group")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeast(1));
   app->add_option("-N,--run_cycles", o->cycles,
                   "runs of the whole table; 0: for ever")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   app->add_option("-c,--check", o->checks,
                   "checked calls per row; 0: no checks")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   app->add_option("-z,--blocking", o->blocking,
                   "0: no waits between calls of a stream; 1: wait and barrier "
                   "after each; 2: wait after each; 3: wait and barrier after "
@@ -78,7 +84,7 @@ void AddRuns(CLI::App* app, Options* o) {
                   "1: NULL stream, calls run in the calling thread; 0: calls "
                   "are queued on a stream");
   app->add_option("-T,--timeout", o->timeout_seconds, "seconds for each call")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   app->add_flag("--touch", o->touch,
                 "from 4 KiB up inputs are written and outputs read between "
                 "timed calls, as a real program does");
@@ -106,7 +112,7 @@ void AddReports(CLI::App* app, Options* o) {
                 "time each call; print minimum, median, p99 and maximum");
   app->add_option("-K,--skip_samples", o->leading_samples,
                   "leading calls left out of -I")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
 }
 
 void AddBuffers(CLI::App* app, Options* o) {
@@ -131,9 +137,9 @@ void AddRanks(CLI::App* app, Options* o) {
   app->add_option("--ranks", o->ranks,
                   "start this many processes on this machine; without it a "
                   "launcher (mpirun, srun, torchrun) does, or there is one")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeast(1));
   app->add_option("-t,--nthreads", o->threads, "ranks in each process")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeast(1));
   app->add_flag("!--no-pin", o->pin,
                 "with --ranks: leave it to the scheduler where ranks run");
   app->add_option("--algorithm", o->algorithm,
@@ -174,7 +180,8 @@ bool ParseOptions(int argc, char** argv, const Program& program,
                   Options* options, int* exit_code) {
   CLI::App app("Times and checks " + std::string(program.name) +
                ". Flags, table and JSON are those of nccl-tests.");
-  app.option_defaults()->always_capture_default();
+  app.option_defaults()->always_capture_default()->multi_option_policy(
+      CLI::MultiOptionPolicy::TakeLast);
   std::string type = "float";
   std::string op = "sum";
   AddSizes(&app, options);
@@ -182,7 +189,7 @@ bool ParseOptions(int argc, char** argv, const Program& program,
   app.add_option("-d,--datatype", type, "element type, or all");
   app.add_option("-o,--op", op, "operator of reductions, or all");
   app.add_option("-r,--root", options->root, "root; -1: each rank in turn")
-      ->check(CLI::Range(-1, std::numeric_limits<int>::max()));
+      ->check(AtLeast(-1));
   AddReports(&app, options);
   AddBuffers(&app, options);
   AddRanks(&app, options);
