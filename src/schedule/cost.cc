@@ -9,10 +9,10 @@
 namespace axon {
 namespace {
 
-// A message: when its first byte can be seen, and how long it takes to read.
 struct Message {
-  double visible = 0;
-  double duration = 0;
+  double visible = 0;  // when its first byte has arrived
+  double wire = 0;     // from the first to the last
+  double reading = 0;  // how long the receiver is busy
 };
 
 struct RankTime {
@@ -96,7 +96,8 @@ class Prediction {
     for (int peer : peers) {
       const LinkCost& link = Link(r, peer);
       wire_.Push(r, peer,
-                 {start + busy + link.latency, bytes * link.seconds_per_byte});
+                 {start + busy + link.latency, bytes * link.seconds_per_byte,
+                  bytes * link.receiver_seconds_per_byte});
     }
   }
 
@@ -107,8 +108,8 @@ class Prediction {
     RankTime& rank = ranks_[r];
     for (int peer : peers) {
       const Message& message = wire_.Front(peer, r);
-      rank.in_free = std::max(rank.in_free, message.visible) + message.duration;
-      rank.now = std::max(rank.now, rank.in_free);
+      rank.in_free = std::max(rank.in_free, message.visible) + message.wire;
+      rank.now = std::max(rank.now, rank.in_free) + message.reading;
       wire_.Pop(peer, r);
     }
     return true;

@@ -12,9 +12,11 @@ namespace axon {
 
 // One class of links: ranks that share a cache, a node, a network.
 struct LinkCost {
-  double latency = 0;                  // seconds until a message can be seen
-  double seconds_per_byte = 0;         // of the wire, or of reading a message
-  double sender_seconds_per_byte = 0;  // the sender is busy: copying it out
+  double latency = 0;           // seconds until a message can be seen
+  double seconds_per_byte = 0;  // of a wire, which works beside the ranks
+  // How long the ranks' own threads are busy, copying it out and reading it.
+  double sender_seconds_per_byte = 0;
+  double receiver_seconds_per_byte = 0;
 };
 
 struct CostModel {
