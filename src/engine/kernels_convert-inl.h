@@ -59,6 +59,7 @@ struct SmallFloats {
   using Lane = float;
   using D = F32;
   using Packed = hn::Rebind<typename Shape::Bits, F32>;
+  static constexpr bool kPaired = false;
   static constexpr int kShift = 23 - Shape::kFraction;
   static constexpr int kSign = 8 * sizeof(typename Shape::Bits) - 1;
 
@@ -125,19 +126,37 @@ struct Bfloat16s {
   using Lane = float;
   using D = F32;
   using Packed = hn::Rebind<uint16_t, F32>;
+  static constexpr bool kPaired = true;
 
   static HWY_INLINE VF32 Widen(F32 d, hn::Vec<Packed> packed) {
     return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(U32(), packed)));
   }
   static HWY_INLINE hn::Vec<Packed> Narrow(F32, VF32 v) {
+    const auto upper = hn::ShiftRight<16>(Round(v));
+    return hn::DemoteTo(Packed(), hn::BitCast(I32(), upper));
+  }
+
+  // The elements of even and of odd number, which needs no shuffles.
+  static HWY_INLINE void LoadPair(const uint8_t* from, VF32& even, VF32& odd) {
+    const auto both = hn::LoadU(U32(), reinterpret_cast<const uint32_t*>(from));
+    even = hn::BitCast(F32(), hn::ShiftLeft<16>(both));
+    odd = hn::BitCast(F32(), hn::And(both, hn::Set(U32(), 0xffff0000)));
+  }
+  static HWY_INLINE void StorePair(VF32 even, VF32 odd, uint8_t* to) {
+    const auto upper = hn::And(Round(odd), hn::Set(U32(), 0xffff0000));
+    const auto both = hn::Or(upper, hn::ShiftRight<16>(Round(even)));
+    hn::StoreU(both, U32(), reinterpret_cast<uint32_t*>(to));
+  }
+
+ private:
+  // The result is the upper half of each lane; the lower half is undefined.
+  static HWY_INLINE hn::Vec<U32> Round(VF32 v) {
     const U32 du;
     const auto bits = hn::BitCast(du, v);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
-    const auto rounded =
-        hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(du, 0x7fff)), odd));
+    const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7fff)), odd);
     const auto is_nan = hn::RebindMask(du, hn::IsNaN(v));
-    const auto result = hn::IfThenElse(is_nan, hn::Set(du, 0x7fc0), rounded);
-    return hn::DemoteTo(Packed(), hn::BitCast(I32(), result));
+    return hn::IfThenElse(is_nan, hn::Set(du, 0x7fc00000), rounded);
   }
 };
 
@@ -151,6 +170,7 @@ struct Float16s {
   using Lane = float;
   using D = F32;
   using Packed = hn::Rebind<uint16_t, F32>;
+  static constexpr bool kPaired = false;
   using Half = hn::Rebind<hwy::float16_t, F32>;
 
   static HWY_INLINE VF32 Widen(F32 d, hn::Vec<Packed> packed) {

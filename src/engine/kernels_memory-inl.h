@@ -34,6 +34,7 @@ struct Integers {
   using Lane = T;
   using D = hn::ScalableTag<T>;
   using Packed = D;
+  static constexpr bool kPaired = false;
   static HWY_INLINE hn::Vec<D> Widen(D, hn::Vec<Packed> v) { return v; }
   static HWY_INLINE hn::Vec<Packed> Narrow(D, hn::Vec<D> v) { return v; }
 };
@@ -44,6 +45,7 @@ struct Floats {
   using Lane = T;
   using D = hn::ScalableTag<T>;
   using Packed = D;
+  static constexpr bool kPaired = false;
   static HWY_INLINE hn::Vec<D> Widen(D, hn::Vec<Packed> v) { return v; }
   static HWY_INLINE hn::Vec<Packed> Narrow(D d, hn::Vec<D> v) {
     const auto nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
@@ -76,6 +78,30 @@ template <class Format>
 HWY_INLINE void Store(hn::Vec<typename Format::D> v, uint8_t* to) {
   hn::StoreU(Format::Narrow(typename Format::D(), v), typename Format::Packed(),
              reinterpret_cast<PackedLane<Format>*>(to));
+}
+
+// Two vectors, of 2 * VectorBytes. A format that has cheaper ones (kPaired) may
+// deal the elements to the two as it likes.
+template <class Format>
+HWY_INLINE void LoadTwo(const uint8_t* from, hn::Vec<typename Format::D>& v0,
+                        hn::Vec<typename Format::D>& v1) {
+  if constexpr (Format::kPaired) {
+    Format::LoadPair(from, v0, v1);
+  } else {
+    v0 = Load<Format>(from);
+    v1 = Load<Format>(from + VectorBytes<Format>());
+  }
+}
+
+template <class Format>
+HWY_INLINE void StoreTwo(hn::Vec<typename Format::D> v0,
+                         hn::Vec<typename Format::D> v1, uint8_t* to) {
+  if constexpr (Format::kPaired) {
+    Format::StorePair(v0, v1, to);
+  } else {
+    Store<Format>(v0, to);
+    Store<Format>(v1, to + VectorBytes<Format>());
+  }
 }
 
 // Where a load or store of less than a vector is one instruction.

@@ -61,17 +61,19 @@ HWY_INLINE void ReduceBlock(const Streams& streams, size_t at, bool prefetch) {
   const size_t step = VectorBytes<Format>();
   const uint8_t* from = streams.sources[0] + at;
   if (prefetch) PrefetchAhead(from, 4 * step);
-  auto v0 = Scaled<Format, Op>(streams, 0, Load<Format>(from));
-  auto v1 = Scaled<Format, Op>(streams, 0, Load<Format>(from + step));
-  auto v2 = Scaled<Format, Op>(streams, 0, Load<Format>(from + 2 * step));
-  auto v3 = Scaled<Format, Op>(streams, 0, Load<Format>(from + 3 * step));
+  hn::Vec<typename Format::D> v0, v1, v2, v3;
+  LoadTwo<Format>(from, v0, v1);
+  LoadTwo<Format>(from + 2 * step, v2, v3);
+  v0 = Scaled<Format, Op>(streams, 0, v0);
+  v1 = Scaled<Format, Op>(streams, 0, v1);
+  v2 = Scaled<Format, Op>(streams, 0, v2);
+  v3 = Scaled<Format, Op>(streams, 0, v3);
   for (int s = 1; s < streams.num_sources; ++s) {
     from = streams.sources[s] + at;
     if (prefetch) PrefetchAhead(from, 4 * step);
-    const auto w0 = Load<Format>(from);
-    const auto w1 = Load<Format>(from + step);
-    const auto w2 = Load<Format>(from + 2 * step);
-    const auto w3 = Load<Format>(from + 3 * step);
+    hn::Vec<typename Format::D> w0, w1, w2, w3;
+    LoadTwo<Format>(from, w0, w1);
+    LoadTwo<Format>(from + 2 * step, w2, w3);
     v0 = Op::Combine(d, v0, Scaled<Format, Op>(streams, s, w0));
     v1 = Op::Combine(d, v1, Scaled<Format, Op>(streams, s, w1));
     v2 = Op::Combine(d, v2, Scaled<Format, Op>(streams, s, w2));
@@ -83,10 +85,8 @@ HWY_INLINE void ReduceBlock(const Streams& streams, size_t at, bool prefetch) {
   v3 = Finished<Format>(streams, v3);
   for (int t = 0; t < streams.num_destinations; ++t) {
     uint8_t* to = streams.destinations[t] + at;
-    Store<Format>(v0, to);
-    Store<Format>(v1, to + step);
-    Store<Format>(v2, to + 2 * step);
-    Store<Format>(v3, to + 3 * step);
+    StoreTwo<Format>(v0, v1, to);
+    StoreTwo<Format>(v2, v3, to + 2 * step);
   }
 }
 
