@@ -123,7 +123,7 @@ Poll BoardRun::RunOp(const PlannedOp& op, int slice) {
   Poll poll = AwaitIncoming(op, slice);
   if (poll != Poll::kReady) return poll;
   if (op.unit >= 0) {
-    poll = AwaitOutbox(op, slice);
+    poll = AwaitOutbox(slice);
     if (poll != Poll::kReady) return poll;
   }
   switch (op.kind) {
@@ -161,13 +161,13 @@ Poll BoardRun::AwaitIncoming(const PlannedOp& op, int slice) {
   return Poll::kReady;
 }
 
-Poll BoardRun::AwaitOutbox(const PlannedOp& op, int slice) {
-  (void)op;
+Poll BoardRun::AwaitOutbox(int slice) {
   if (slice <= outbox_slice_ || setup_.outbox_memory == nullptr) {
     return Poll::kReady;
   }
   const RankShape& mine = setup_.plan->ranks[setup_.plan->me];
   const size_t slice_bytes = mine.units * unit_bytes_;
+  if (slice_bytes == 0) return Poll::kReady;
   const int held = static_cast<int>(outbox_.size() / slice_bytes);
   // A call that walks round overwrites what it wrote `held` slices ago.
   if (slice >= held) {

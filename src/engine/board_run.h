@@ -54,7 +54,7 @@ class BoardRun final : public Work {
   Poll RunOps(uint32_t until_iteration, uint32_t until_op);
   Poll RunOp(const PlannedOp& op, int slice);
   Poll AwaitIncoming(const PlannedOp& op, int slice);
-  Poll AwaitOutbox(const PlannedOp& op, int slice);
+  Poll AwaitOutbox(int slice);
   Poll Drain();
   void Move(const PlannedOp& op, int slice);
   void Combine(const PlannedOp& op, int slice);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call on its way: made by one thread, run in steps by that thread or by the
+// collective core. Owned by whoever runs it.
+#pragma once
+
+#include "absl/status/status.h"
+#include "base/poll.h"
+
+namespace axon {
+
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  // Goes on until it is done, has failed or would wait; kPending also when it
+  // has worked for a while, so that others get their turn.
+  virtual Poll Step() = 0;
+  // Whether something has been done since the last time this was asked.
+  virtual bool TookStep() = 0;
+  // Looks at deadlines, aborts and dead peers; an error ends the task. Called
+  // now and then while it waits.
+  virtual absl::Status Look() = 0;
+  // Asks the peers that it waits for to ring this process's doorbell.
+  virtual void AskToWake() = 0;
+  // Why it failed.
+  virtual absl::Status status() const = 0;
+  // Communication counts for a stream's result; events and callbacks do not.
+  virtual bool communicates() const { return true; }
+};
+
+}  // namespace axon

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps calls in the order in which they were made, whichever thread runs them:
+// a call takes a ticket when it is made and runs when its ticket comes up.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace axon {
+
+class Turnstile {
+ public:
+  // By the thread that makes calls.
+  uint64_t Take() { return next_.fetch_add(1, std::memory_order_relaxed); }
+  // acquire: all that the call before did is visible.
+  bool MyTurn(uint64_t ticket) const {
+    return serving_.load(std::memory_order_acquire) == ticket;
+  }
+  // By the thread that ran the call whose turn it was; release, see MyTurn.
+  void Done() { serving_.fetch_add(1, std::memory_order_release); }
+  bool idle() const {
+    return serving_.load(std::memory_order_acquire) ==
+           next_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<uint64_t> next_{0};
+  std::atomic<uint64_t> serving_{0};
+};
+
+}  // namespace axon

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/shm/mapping.h"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "absl/strings/str_format.h"
+#include "base/status.h"
+
+namespace axon {
+
+Mapping::~Mapping() {
+  if (base_ != nullptr) munmap(base_, size_);
+}
+
+absl::StatusOr<Mapping> Mapping::Map(const Fd& fd, size_t size) {
+  void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
+  if (p == MAP_FAILED) {
+    const int error = errno;
+    return ErrnoError(
+        absl::StrFormat("cannot map %u MiB of address space for shared memory "
+                        "(lower AXON_ARENA_SIZE or raise 'ulimit -v')",
+                        size >> 20),
+        error);
+  }
+  madvise(p, size, MADV_DONTDUMP);
+  Mapping mapping;
+  mapping.base_ = static_cast<std::byte*>(p);
+  mapping.size_ = size;
+  return mapping;
+}
+
+namespace {
+
+absl::StatusOr<SharedFile> CreateMemfd(size_t size) {
+  SharedFile file{Fd(memfd_create("axon", MFD_CLOEXEC | MFD_ALLOW_SEALING)), ""};
+  if (!file.fd.valid()) return ErrnoError("memfd_create");
+  if (ftruncate(file.fd.get(), static_cast<off_t>(size)) != 0) {
+    return ErrnoError(absl::StrFormat("set a memory file to %u bytes", size));
+  }
+  // A peer that maps it need not fear that it shrinks under its feet.
+  fcntl(file.fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  return file;
+}
+
+absl::StatusOr<SharedFile> CreateNamed(const std::string& dir, size_t size) {
+  uint64_t random = 0;
+  if (getrandom(&random, sizeof(random), 0) != sizeof(random)) {
+    return ErrnoError("getrandom");
+  }
+  SharedFile file;
+  file.path = absl::StrFormat("%s/axon-%d-%016x", dir, getpid(), random);
+  file.fd = Fd(open(file.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+                    S_IRUSR | S_IWUSR));
+  if (!file.fd.valid()) {
+    const int error = errno;
+    return ErrnoError(
+        absl::StrFormat("create the shared-memory file %s as user %u (set "
+                        "AXON_SHM_DIR to a writable directory in memory, or "
+                        "AXON_SHM=memfd)",
+                        file.path, geteuid()),
+        error);
+  }
+  if (ftruncate(file.fd.get(), static_cast<off_t>(size)) != 0) {
+    const int error = errno;
+    unlink(file.path.c_str());
+    return ErrnoError(absl::StrFormat("set %s to %u bytes", file.path, size),
+                      error);
+  }
+  return file;
+}
+
+}  // namespace
+
+absl::StatusOr<SharedFile> CreateSharedFile(ShmKind kind,
+                                            const std::string& dir,
+                                            size_t size) {
+  return kind == ShmKind::kMemfd ? CreateMemfd(size) : CreateNamed(dir, size);
+}
+
+absl::Status ReserveRange(const Fd& fd, size_t offset, size_t size,
+                          const std::string& path) {
+  int result = 0;
+  do {
+    result = fallocate(fd.get(), 0, static_cast<off_t>(offset),
+                       static_cast<off_t>(size));
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) return absl::OkStatus();
+  const int error = errno;
+  struct statfs fs {};
+  const bool known = fstatfs(fd.get(), &fs) == 0 && fs.f_blocks != 0;
+  return ErrnoError(
+      absl::StrFormat(
+          "reserve %u KiB of shared memory in %s (%s; give the container a "
+          "larger --shm-size, or set AXON_SHM=memfd, or lower "
+          "AXON_OUTBOX_SIZE)",
+          size >> 10, path.empty() ? "a memory file" : path,
+          known ? absl::StrFormat(
+                      "%u KiB of %u KiB are free",
+                      static_cast<uint64_t>(fs.f_bavail) *
+                          static_cast<uint64_t>(fs.f_bsize) / 1024,
+                      static_cast<uint64_t>(fs.f_blocks) *
+                          static_cast<uint64_t>(fs.f_bsize) / 1024)
+                : "the free memory is not known"),
+      error);
+}
+
+void ReleaseRange(const Fd& fd, size_t offset, size_t size) {
+  fallocate(fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+            static_cast<off_t>(offset), static_cast<off_t>(size));
+}
+
+}  // namespace axon
