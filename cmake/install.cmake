@@ -11,13 +11,6 @@ install(TARGETS axon EXPORT axon-targets
 
 file(RELATIVE_PATH AXON_BIN_TO_LIB
      /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
-foreach(library axon_mpi_openmpi axon_mpi_mpich)
-  if(TARGET ${library})
-    set_target_properties(${library} PROPERTIES INSTALL_RPATH "$ORIGIN")
-    install(TARGETS ${library} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  endif()
-endforeach()
-
 # The programs that users run: <collective>_perf and axon-<tool>.
 foreach(folder benchmarks tools)
   if(NOT IS_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
@@ -49,6 +42,28 @@ install(FILES ${PROJECT_BINARY_DIR}/axon-config.cmake
 file(RELATIVE_PATH AXON_PC_TO_PREFIX
      /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" AXON_PC_TO_PREFIX "${AXON_PC_TO_PREFIX}")
-configure_file(cmake/axon.pc.in ${PROJECT_BINARY_DIR}/axon.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/axon.pc
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# axon_install_pc(<name> <description> <modules that it requires> <flags>)
+function(axon_install_pc AXON_PC_NAME AXON_PC_DESCRIPTION AXON_PC_REQUIRES
+         AXON_PC_CFLAGS)
+  configure_file(cmake/axon.pc.in ${PROJECT_BINARY_DIR}/${AXON_PC_NAME}.pc
+    @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${AXON_PC_NAME}.pc
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+# axon_install_mpi(<flavour> <pkg-config module> <macro that drops its C++ API>)
+function(axon_install_mpi flavour module skip_cxx)
+  if(NOT TARGET axon_mpi_${flavour})
+    return()
+  endif()
+  set_target_properties(axon_mpi_${flavour} PROPERTIES INSTALL_RPATH "$ORIGIN")
+  install(TARGETS axon_mpi_${flavour}
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  axon_install_pc(axon_mpi_${flavour} "Axon in programs of ${module}"
+    "axon ${module}" -D${skip_cxx})
+endfunction()
+
+axon_install_pc(axon "Collective communication for host memory" "" "")
+axon_install_mpi(openmpi ompi-c OMPI_SKIP_MPICXX)
+axon_install_mpi(mpich mpich MPICH_SKIP_MPICXX)

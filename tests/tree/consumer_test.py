@@ -39,19 +39,39 @@ def test_cmake_refuses_another_version(installed, tmp_path):
              f"-DCMAKE_PREFIX_PATH={installed}"])
 
 
+def pkg_config(module, prefix):
+    """The compiler's flags for an installed module."""
+    environment = dict(os.environ, PKG_CONFIG_PATH=str(
+        library_folder(prefix) / "pkgconfig"))
+    return shlex.split(run(["pkg-config", "--cflags", "--libs", module],
+                           env=environment))
+
+
+def library_path(prefix):
+    return dict(os.environ, LD_LIBRARY_PATH=str(library_folder(prefix)))
+
+
 @pytest.mark.parametrize("language, standard, source", [
     ("c", "c99", "consumer.c"), ("c++", "c++20", "consumer.cc")])
 def test_pkg_config(installed, tmp_path, language, standard, source):
-    libraries = library_folder(installed)
-    environment = dict(os.environ,
-                       PKG_CONFIG_PATH=str(libraries / "pkgconfig"))
-    flags = shlex.split(run(["pkg-config", "--cflags", "--libs", "axon"],
-                            env=environment))
     program = tmp_path / "program"
     run([compiler(language), f"-std={standard}", CONSUMER / source, "-o",
-         program, *flags, "-pthread"])
-    run([program], timeout=60,
-        env=dict(os.environ, LD_LIBRARY_PATH=str(libraries)))
+         program, *pkg_config("axon", installed), "-pthread"])
+    run([program], timeout=60, env=library_path(installed))
+
+
+@pytest.mark.parametrize("flavour, launcher", [
+    ("openmpi", ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"]),
+    ("mpich", ["mpiexec.mpich"])])
+def test_mpi_program(installed, tmp_path, flavour, launcher):
+    if not shutil.which(launcher[0]):
+        pytest.skip(f"no {launcher[0]}")
+    program = tmp_path / "program"
+    run([compiler("c"), "-std=c99", CONSUMER / "mpi.c", "-o", program,
+         *pkg_config(f"axon_mpi_{flavour}", installed)])
+    text = run([*launcher, "-n", "2", program], timeout=60,
+               env=library_path(installed))
+    assert "rank 0 of 2 is right" in text and "rank 1 of 2 is right" in text
 
 
 def test_library_has_a_soname_and_hides_its_inside(installed):
