@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bootstrap/connection.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace axon {
+namespace {
+
+constexpr size_t kReadSize = 256 << 10;
+
+}  // namespace
+
+short Connection::events() const {
+  return static_cast<short>(drained() ? POLLIN : POLLIN | POLLOUT);
+}
+
+bool Connection::Receive() {
+  in_.erase(0, std::exchange(in_at_, 0));
+  const size_t before = in_.size();
+  in_.resize(before + kReadSize);
+  ssize_t n = 0;
+  do {
+    n = recv(fd(), in_.data() + before, kReadSize, MSG_DONTWAIT);
+  } while (n < 0 && errno == EINTR);
+  in_.resize(before + static_cast<size_t>(n > 0 ? n : 0));
+  if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+  return n > 0;
+}
+
+Poll Connection::NextFrame(Frame* frame) {
+  const absl::string_view bytes = received();
+  if (bytes.size() < kFrameHeader) return Poll::kPending;
+  uint32_t header[2];
+  std::memcpy(header, bytes.data(), sizeof(header));
+  if (header[1] > kMaxFrame) return Poll::kFailed;
+  if (bytes.size() - kFrameHeader < header[1]) return Poll::kPending;
+  *frame = {static_cast<FrameKind>(header[0]),
+            bytes.substr(kFrameHeader, header[1])};
+  Consume(kFrameHeader + header[1]);
+  return Poll::kReady;
+}
+
+void Connection::Send(std::string bytes) {
+  out_.emplace_back(std::move(bytes), absl::string_view());
+}
+
+bool Connection::Flush() {
+  while (!out_.empty()) {
+    const auto& [own, borrowed] = out_.front();
+    const absl::string_view bytes = borrowed.empty() ? own : borrowed;
+    const ssize_t n = send(fd(), bytes.data() + out_at_, bytes.size() - out_at_,
+                           MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+    out_at_ += static_cast<size_t>(n);
+    if (out_at_ == bytes.size()) {
+      out_.pop_front();
+      out_at_ = 0;
+    }
+  }
+  return true;
+}
+
+}  // namespace axon
