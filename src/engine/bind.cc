@@ -58,26 +58,72 @@ std::vector<Step> Fuse(const Schedule& schedule) {
   return steps;
 }
 
-// A new stage begins where the rank reads something after it has sent
-// something: what it sent may travel while the slice before is worked on.
-uint32_t SetStages(std::vector<Step>& steps) {
-  uint32_t stage = 0;
-  bool sent = false;
-  for (Step& step : steps) {
-    if (Receives(step.op->kind) && sent) {
-      ++stage;
-      sent = false;
-    }
-    step.stage = stage;
-    sent = sent || step.send != nullptr;
-  }
-  return stage + 1;
-}
+// A new stage begins where a rank reads something after it has sent something:
+// what it sent may travel while the slice before is worked on. A message is read
+// in no earlier stage than it is sent in, so that an iteration never waits for a
+// later one of a peer. Walks all lists in the order of their messages.
+class StageWalk {
+ public:
+  StageWalk(const std::vector<Schedule>& all, std::vector<RankSteps>& ranks)
+      : all_(all), ranks_(ranks), next_(all.size(), 0), at_(all.size()) {}
 
-RankSteps Shape(const Schedule& schedule, bool pipelined) {
+  void Run() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (size_t r = 0; r < all_.size(); ++r) {
+        while (next_[r] < ranks_[r].steps.size() && Advance(static_cast<int>(r))) {
+          moved = true;
+        }
+      }
+    }
+    for (size_t r = 0; r < all_.size(); ++r) {
+      ranks_[r].shape.stages = at_[r].stage + 1;
+    }
+  }
+
+ private:
+  struct At {
+    uint32_t stage = 0;
+    bool sent = false;  // in this stage
+  };
+
+  // The rank's next step; false while a message is missing.
+  bool Advance(int r) {
+    Step& step = ranks_[r].steps[next_[r]];
+    At& at = at_[r];
+    if (Receives(step.op->kind)) {
+      uint32_t stage = at.stage + (at.sent ? 1 : 0);
+      const absl::Span<const int16_t> peers = all_[r].Peers(*step.op);
+      for (int16_t from : peers) {
+        if (wire_[{from, r}].empty()) return false;
+      }
+      for (int16_t from : peers) {
+        stage = std::max(stage, wire_[{from, r}].front());
+        wire_[{from, r}].pop_front();
+      }
+      if (stage != at.stage) at = {stage, false};
+    }
+    step.stage = at.stage;
+    if (step.send != nullptr) {
+      at.sent = true;
+      for (int16_t to : all_[r].Peers(*step.send)) {
+        wire_[{r, to}].push_back(at.stage);
+      }
+    }
+    ++next_[r];
+    return true;
+  }
+
+  const std::vector<Schedule>& all_;
+  std::vector<RankSteps>& ranks_;
+  std::vector<size_t> next_;
+  std::vector<At> at_;
+  std::map<std::pair<int, int>, std::deque<uint32_t>> wire_;
+};
+
+RankSteps Shape(const Schedule& schedule) {
   RankSteps rank;
   rank.steps = Fuse(schedule);
-  if (pipelined) rank.shape.stages = SetStages(rank.steps);
   // Stages are ascending in a schedule, so its order is an iteration's order.
   bool reading = false;
   for (Step& step : rank.steps) {
@@ -173,8 +219,11 @@ absl::StatusOr<Plan> Bind(const std::vector<Schedule>& all, int me,
     if (schedule.scratch_pieces > 0) pipelined = false;
   }
   for (const Schedule& schedule : all) {
-    ranks.push_back(Shape(schedule, pipelined));
-    plan.max_stages = std::max(plan.max_stages, ranks.back().shape.stages);
+    ranks.push_back(Shape(schedule));
+  }
+  if (pipelined) StageWalk(all, ranks).Run();
+  for (const RankSteps& rank : ranks) {
+    plan.max_stages = std::max(plan.max_stages, rank.shape.stages);
   }
   if (pipelined && plan.max_stages > kMaxStages) return Bind(all, me, false);
   for (const RankSteps& rank : ranks) {

@@ -23,7 +23,8 @@ bool BoardRun::Stages(const Setup& setup, const Board& board) {
                                     op.kind == OpKind::kPublish
                                 ? op.source.buffer
                                 : op.destination.buffer;
-        return op.unit >= 0 && !(sent == Buffer::kIn ? in : out);
+        return op.unit >= 0 && !((sent == Buffer::kIn && in) ||
+                                 (sent == Buffer::kOut && out));
       });
 }
 

@@ -127,22 +127,27 @@ HWY_INLINE T LaneFactor(double factor) {
   }
 }
 
-// Each lane divided by `divisor`, integers toward zero. There are no vector
-// instructions for that, and averages of integers are rare.
+// Toward zero, one by one: there are no vector instructions for it, and
+// averages of integers are rare. Not inlined, for the size of the code.
+template <typename T>
+HWY_NOINLINE void DivideIntegers(T* lanes, size_t count, int divisor) {
+  // At least 32 bits, so that the divisor fits.
+  using Least = std::conditional_t<std::is_signed_v<T>, int, unsigned>;
+  using Wide = decltype(T{} + Least{});
+  for (size_t i = 0; i < count; ++i) {
+    lanes[i] = static_cast<T>(Wide{lanes[i]} / static_cast<Wide>(divisor));
+  }
+}
+
 template <class D>
 HWY_INLINE hn::Vec<D> DivideBy(D d, hn::Vec<D> v, int divisor) {
   using T = hn::TFromD<D>;
   if constexpr (hwy::IsFloat<T>()) {
     return hn::Div(v, hn::Set(d, static_cast<T>(divisor)));
   } else {
-    // At least 32 bits, so that the divisor fits.
-    using Wide = decltype(
-        T{} + std::conditional_t<std::is_signed_v<T>, int, unsigned>{});
     HWY_ALIGN T lanes[hn::MaxLanes(d)];
     hn::Store(v, d, lanes);
-    for (size_t i = 0; i < hn::Lanes(d); ++i) {
-      lanes[i] = static_cast<T>(Wide{lanes[i]} / static_cast<Wide>(divisor));
-    }
+    DivideIntegers(lanes, hn::Lanes(d), divisor);
     return hn::Load(d, lanes);
   }
 }

@@ -86,7 +86,7 @@ void RunCase(const Case& c, int rounds) {
     }
     const InPlace in_place = InPlaceOf(collective, place);
     if (c.in_place && in_place.possible) {
-      if (in_place.out_at == 0) {
+      if (in_blocks <= out_blocks) {
         b.in = b.out + static_cast<size_t>(in_place.in_at) * c.count;
       } else {
         b.out = b.in + static_cast<size_t>(in_place.out_at) * c.count;
@@ -107,7 +107,8 @@ void RunCase(const Case& c, int rounds) {
       }
       setup.cutting = Cut(c.count, 4, plan.cuts,
                           MaxPieceBytes(plan, kOutbox, c.piece));
-      setup.mapped_reads = c.mapped;
+      setup.mapped_reads =
+          c.mapped && !(c.in_place && c.algorithm->copy_in_place);
       scratch.resize(static_cast<size_t>(plan.scratch_pieces) *
                      setup.cutting.piece_bytes());
       setup.scratch = scratch.data();
