@@ -89,7 +89,7 @@ absl::StatusOr<Fd> ConnectLocal(const std::string& address, Deadline deadline) {
     }
     if (deadline.passed()) {
       return absl::DeadlineExceededError(
-          absl::StrFormat("%s does not accept", Participant(0, options.count)));
+          absl::StrCat(address, " does not accept connections"));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
