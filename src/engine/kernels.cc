@@ -3,6 +3,10 @@
 #include "engine/kernels_families.h"
 // clang-format on
 
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels.cc"
 #include "hwy/foreach_target.h"

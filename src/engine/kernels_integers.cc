@@ -3,6 +3,9 @@
 #include "engine/kernels_families.h"
 // clang-format on
 
+#include <cstdint>
+#include <type_traits>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels_integers.cc"
 #include "hwy/foreach_target.h"
