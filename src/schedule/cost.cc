@@ -105,12 +105,20 @@ class Prediction {
     for (int peer : peers) {
       if (wire_.InFlight(peer, r) == 0) return false;
     }
-    RankTime& rank = ranks_[r];
+    std::vector<Message> messages;
     for (int peer : peers) {
-      const Message& message = wire_.Front(peer, r);
+      messages.push_back(wire_.Front(peer, r));
+      wire_.Pop(peer, r);
+    }
+    // The link takes them as they come, whatever the order of their use.
+    std::sort(messages.begin(), messages.end(),
+              [](const Message& a, const Message& b) {
+                return a.visible < b.visible;
+              });
+    RankTime& rank = ranks_[r];
+    for (const Message& message : messages) {
       rank.in_free = std::max(rank.in_free, message.visible) + message.wire;
       rank.now = std::max(rank.now, rank.in_free) + message.reading;
-      wire_.Pop(peer, r);
     }
     return true;
   }

@@ -20,8 +20,8 @@ struct LinkCost {
 };
 
 struct CostModel {
-  std::vector<LinkCost> links;      // by class; at least one
-  std::vector<uint8_t> link_class;  // [from * ranks + to]; empty: all 0
+  std::vector<LinkCost> links = {};      // by class; at least one
+  std::vector<uint8_t> link_class = {};  // [from * ranks + to]; empty: all 0
   double seconds_per_op = 0;
   double copy_seconds_per_byte = 0;    // kCopy
   double reduce_seconds_per_byte = 0;  // per byte of each term but the first

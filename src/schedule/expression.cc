@@ -94,9 +94,9 @@ std::string Expressions::Text(Id id) const {
   }
   const Node& node = At(id);
   // Deep sums are cut short: a text is for people.
-  std::string text = node.finished ? "finished" : "";
-  for (Id term : node.terms) {
-    absl::StrAppend(&text, &term == &node.terms[0] ? "(" : "+", Text(term));
+  std::string text = node.finished ? "finished(" : "(";
+  for (size_t i = 0; i < node.terms.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : "+", Text(node.terms[i]));
     if (text.size() > 200) {
       absl::StrAppend(&text, "+...");
       break;

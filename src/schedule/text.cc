@@ -34,6 +34,8 @@ constexpr Form kForms[] = {
     {"copy", OpKind::kCopy, false, false, true, true},
     {"reduce", OpKind::kReduce, false, false, true, true},
 };
+// Far more than any algorithm needs; every list is looked up among the others.
+constexpr size_t kMaxLists = 4096;
 constexpr const char* kBuffers[] = {"in", "out", "scratch"};
 
 std::string SpanText(Span span) {
@@ -167,6 +169,10 @@ absl::Status ParseOp(absl::string_view name, Words* words, Schedule* schedule) {
   if (form->destination) {
     RETURN_IF_ERROR(Expect(words, "->"));
     ASSIGN_OR_RETURN(destination, ParseSpan(words->Next()));
+  }
+  if (schedule->lists.size() == kMaxLists) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a rank has more different lists of ranks than ", kMaxLists));
   }
   const bool completes =
       form->source && form->destination && words->Consume("completes");

@@ -16,15 +16,15 @@ namespace {
 // of an outbox of up to three is followed by whatever may come.
 constexpr absl::string_view kWords = "aaaabaabbababbbbaaa";
 
-std::vector<Call> Sequence(const Algorithm& a, const Algorithm& b, int ranks) {
-  std::vector<std::vector<Call>> calls(2);  // by root
-  for (int root = 0; root < ranks; ++root) {
-    calls[0].push_back(MakeCall(a, ranks, root));
-    calls[1].push_back(MakeCall(b, ranks, root));
-  }
+// One root throughout, which may run ahead again and again, or roots in turn.
+enum class RootIs { kFirst, kInTurn };
+
+std::vector<Call> Sequence(const Algorithm& a, const Algorithm& b, int ranks,
+                           RootIs root_is) {
   std::vector<Call> sequence;
   for (size_t k = 0; k < kWords.size(); ++k) {
-    sequence.push_back(calls[kWords[k] - 'a'][k / 2 % ranks]);
+    const int root = root_is == RootIs::kFirst ? 0 : int(k) % ranks;
+    sequence.push_back(MakeCall(kWords[k] == 'a' ? a : b, ranks, root));
   }
   return sequence;
 }
@@ -36,17 +36,21 @@ class SequenceTest : public testing::TestWithParam<int> {
     for (size_t a = 0; a < rows.size(); ++a) {
       for (size_t b = a; b < rows.size(); ++b) {
         if (!Applies(rows[a], ranks) || !Applies(rows[b], ranks)) continue;
-        const std::vector<Call> sequence = Sequence(rows[a], rows[b], ranks);
+        const std::vector<Call> sequences[] = {
+            Sequence(rows[a], rows[b], ranks, RootIs::kFirst),
+            Sequence(rows[a], rows[b], ranks, RootIs::kInTurn)};
         for (const CheckOptions& options : all_options) {
           if (options.in_place && options.sending == Sending::kByReference &&
               (rows[a].copy_in_place || rows[b].copy_in_place)) {
             continue;
           }
-          const absl::Status status = CheckSequence(sequence, options);
-          EXPECT_TRUE(status.ok())
-              << Name(rows[a].collective) << " " << rows[a].name << " and "
-              << Name(rows[b].collective) << " " << rows[b].name << ": "
-              << status.message();
+          for (const std::vector<Call>& sequence : sequences) {
+            const absl::Status status = CheckSequence(sequence, options);
+            EXPECT_TRUE(status.ok())
+                << Name(rows[a].collective) << " " << rows[a].name << " and "
+                << Name(rows[b].collective) << " " << rows[b].name << ": "
+                << status.message();
+          }
         }
       }
     }
@@ -88,7 +92,7 @@ TEST(SequenceMutantsTest, AForgottenFlushIsCaughtForEveryRow) {
 
 bool EntersSlotsTooEarly(const Algorithm& row, int ranks, int slots) {
   return !CheckSequence(
-              Sequence(row, row, ranks),
+              Sequence(row, row, ranks, RootIs::kFirst),
               {.sending = Sending::kCopied, .slots = slots, .early = 1})
               .ok();
 }

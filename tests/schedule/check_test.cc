@@ -109,8 +109,10 @@ TEST(CheckTest, OverwritesWhatAPeerMayStillRead) {
       "rank 1 cuts 1 scratch 0\n"
       "send 0 in[0:1]\nreduce_all {0} in[0:1] -> out[0:1] completes\n";
   EXPECT_EQ(Says(Collective::kAllReduce, kExchange), "");
-  EXPECT_THAT(Says(Collective::kAllReduce, kExchange, {.in_place = true}),
-              HasSubstr("overwrites what rank 1 may still read"));
+  EXPECT_THAT(
+      Says(Collective::kAllReduce, kExchange, {.in_place = true}),
+      HasSubstr("rank 1 operation 1 (reduce_all {0} in[0:1] -> out[0:1] "
+                "completes): overwrites what rank 0 may still read"));
   EXPECT_EQ(Says(Collective::kAllReduce, kExchange,
                  {.in_place = true, .sending = Sending::kCopied}),
             "");
@@ -135,7 +137,7 @@ TEST(CheckTest, ClaimsRankOrder) {
                       "rank 1 cuts 1 scratch 0\nsend 0 in[0:1]\n");
   EXPECT_TRUE(Check(call, {}).ok());
   call.rank_order = true;
-  EXPECT_THAT(Check(call, {}).message(),
+  EXPECT_THAT(std::string(Check(call, {}).message()),
               HasSubstr("out[0] is finished((r1[0]+r0[0])), not piece 0 of all "
                         "in rank order, finished"));
 }
