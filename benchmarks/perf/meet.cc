@@ -10,10 +10,12 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -106,29 +108,52 @@ bool WaitReadable(int fd, Clock::time_point deadline) {
          poll(&waiting, 1, static_cast<int>(left.count())) > 0;
 }
 
-void Give(const Socket& listener, int others, Clock::time_point deadline,
+// The number that a process sends when it asks, or -1.
+int Asker(const Socket& peer) {
+  int32_t process = -1;
+  const auto patience = Clock::now() + std::chrono::seconds(1);
+  if (!SameUser(peer.fd()) || !WaitReadable(peer.fd(), patience) ||
+      recv(peer.fd(), &process, sizeof(process), 0) != sizeof(process)) {
+    return -1;
+  }
+  return process;
+}
+
+// Each process once: one that asks again is ahead, in the job's next program,
+// and is left to find that one's process 0.
+void Give(const Socket& listener, int processes, Clock::time_point deadline,
           const axonUniqueId& id) {
-  for (int given = 0; given < others;) {
+  std::set<int> given;
+  while (static_cast<int>(given.size()) < processes - 1) {
     if (!WaitReadable(listener.fd(), deadline)) {
-      throw Failure("only " + std::to_string(given) + " of " +
-                    std::to_string(others) +
+      throw Failure("only " + std::to_string(given.size()) + " of " +
+                    std::to_string(processes - 1) +
                     " other processes asked for the unique id in time; set "
                     "AXON_COMM_ID=host:port on all ranks if they do not run "
                     "on this machine");
     }
     const Socket peer(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (peer.fd() < 0 || !SameUser(peer.fd())) continue;
-    if (send(peer.fd(), &id, sizeof(id), MSG_NOSIGNAL) == sizeof(id)) ++given;
+    if (peer.fd() < 0) continue;
+    const int process = Asker(peer);
+    if (process < 1 || process >= processes || given.count(process) > 0) {
+      continue;
+    }
+    if (send(peer.fd(), &id, sizeof(id), MSG_NOSIGNAL) == sizeof(id)) {
+      given.insert(process);
+    }
   }
 }
 
-bool Take(const sockaddr_un& address, socklen_t length,
+bool Take(const sockaddr_un& address, socklen_t length, int32_t process,
           Clock::time_point deadline, axonUniqueId* id) {
   const Socket peer(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (peer.fd() < 0) Fail("socket");
   return connect(peer.fd(), reinterpret_cast<const sockaddr*>(&address),
                  length) == 0 &&
-         SameUser(peer.fd()) && WaitReadable(peer.fd(), deadline) &&
+         SameUser(peer.fd()) &&
+         send(peer.fd(), &process, sizeof(process), MSG_NOSIGNAL) ==
+             sizeof(process) &&
+         WaitReadable(peer.fd(), deadline) &&
          recv(peer.fd(), id, sizeof(*id), MSG_WAITALL) == sizeof(*id);
 }
 
@@ -160,10 +185,10 @@ void ShareUniqueId(const std::string& job_key, int process, int processes,
       Fail("bind to the abstract socket of job " + job_key);
     }
     if (listen(listener.fd(), processes) != 0) Fail("listen");
-    Give(listener, processes - 1, deadline, *id);
+    Give(listener, processes, deadline, *id);
     return;
   }
-  while (!Take(address, length, deadline, id)) {
+  while (!Take(address, length, process, deadline, id)) {
     if (Clock::now() >= deadline) {
       throw Failure("process " + std::to_string(process) +
                     " found no process 0 of job " + job_key +

@@ -84,7 +84,7 @@ void AddRuns(CLI::App* app, Options* o) {
                   "1: NULL stream, calls run in the calling thread; 0: calls "
                   "are queued on a stream");
   app->add_option("-T,--timeout", o->timeout_seconds, "seconds for each call")
-      ->check(AtLeast(0));
+      ->check(CLI::Range(0, 1000000));
   app->add_flag("--touch", o->touch,
                 "from 4 KiB up inputs are written and outputs read between "
                 "timed calls, as a real program does");
@@ -137,9 +137,9 @@ void AddRanks(CLI::App* app, Options* o) {
   app->add_option("--ranks", o->ranks,
                   "start this many processes on this machine; without it a "
                   "launcher (mpirun, srun, torchrun) does, or there is one")
-      ->check(AtLeast(1));
+      ->check(CLI::Range(1, 4096));
   app->add_option("-t,--nthreads", o->threads, "ranks in each process")
-      ->check(AtLeast(1));
+      ->check(CLI::Range(1, 1024));
   app->add_flag("!--no-pin", o->pin,
                 "with --ranks: leave it to the scheduler where ranks run");
   app->add_option("--algorithm", o->algorithm,
@@ -155,6 +155,9 @@ void AddRanks(CLI::App* app, Options* o) {
 void CheckTogether(const Options& o, const Program& program) {
   if (o.step_factor > 1 && o.min_bytes == 0 && o.max_bytes > 0) {
     throw CLI::ValidationError("-b", "0 bytes times -f never grow; use -i");
+  }
+  if (o.cycles == 0 && !o.json_file.empty()) {
+    throw CLI::ValidationError("-J", "is written at the end; -N 0 has none");
   }
   if (o.max_bytes < o.min_bytes) {
     throw CLI::ValidationError("-e", "is smaller than -b");

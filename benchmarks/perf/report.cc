@@ -195,7 +195,7 @@ void Report::Add(const Row& row) {
     ++bus_bw_count_;
     wrong_ += timing->wrong;
   }
-  json_["results"].push_back(Summary(row));
+  if (!options_.json_file.empty()) json_["results"].push_back(Summary(row));
 }
 
 Json Report::Summary(const Row& row) const {

@@ -130,6 +130,7 @@ class ProgramTest(unittest.TestCase):
                 ("-g 2", "a thread drives one rank"), ("-G 1", "graphs"),
                 ("-d int128", "none of all, int8"), ("-J table.csv", ".json"),
                 ("-b 8 -e 4", "smaller than -b"), ("-b 0 -f 2", "never grow"),
+                ("-N 0 -J table.json", "-N 0 has none"),
                 ("--buffers shared", "private,mapped"), ("--unknown", "unknown"),
                 *(() if ROOTED else (("-r 1", "has no root"),))):
             with self.subTest(arguments):
