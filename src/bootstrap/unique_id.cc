@@ -40,7 +40,9 @@ absl::uint128 Fnv(absl::string_view text) {
 
 uint32_t Checksum(std::string bytes) {
   bytes.replace(kSumAt, 4, 4, '\0');
-  return static_cast<uint32_t>(absl::Uint128Low64(Fnv(bytes)) >> 16);
+  const absl::uint128 hash = Fnv(bytes);
+  const uint64_t half = absl::Uint128Low64(hash) ^ absl::Uint128High64(hash);
+  return static_cast<uint32_t>(half ^ half >> 32);
 }
 
 absl::Status Bad(absl::string_view why) {
