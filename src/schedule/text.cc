@@ -143,6 +143,58 @@ absl::Status ParseHeader(Words* words, std::vector<Schedule>* schedules) {
   return absl::OkStatus();
 }
 
+// The fields of an operation, as its form has them.
+struct Fields {
+  int peer = -1;
+  std::vector<int> list;
+  Span source;
+  Span destination;
+  bool completes = false;
+};
+
+absl::StatusOr<Fields> ParseFields(const Form& form, Words* words) {
+  constexpr int kMaxRank = std::numeric_limits<int16_t>::max();
+  Fields fields;
+  if (form.peer) {
+    ASSIGN_OR_RETURN(fields.peer,
+                     ParseNumber(words->Next(), kMaxRank, "the peer"));
+  }
+  if (form.list) {
+    ASSIGN_OR_RETURN(fields.list, ParseList(words->Next()));
+  }
+  if (form.source) {
+    ASSIGN_OR_RETURN(fields.source, ParseSpan(words->Next()));
+  }
+  if (form.destination) {
+    RETURN_IF_ERROR(Expect(words, "->"));
+    ASSIGN_OR_RETURN(fields.destination, ParseSpan(words->Next()));
+  }
+  fields.completes =
+      form.source && form.destination && words->Consume("completes");
+  return fields;
+}
+
+void Append(OpKind kind, const Fields& op, Schedule* schedule) {
+  switch (kind) {
+    case OpKind::kSend:
+      return schedule->Send(op.peer, op.source);
+    case OpKind::kPublish:
+      return schedule->Publish(op.list, op.source);
+    case OpKind::kRecv:
+      return schedule->Recv(op.peer, op.destination);
+    case OpKind::kRecvReduce:
+      return schedule->RecvReduce(op.peer, op.source, op.destination,
+                                  op.completes);
+    case OpKind::kReduceAll:
+      return schedule->ReduceAll(op.list, op.source, op.destination,
+                                 op.completes);
+    case OpKind::kCopy:
+      return schedule->Copy(op.source, op.destination, op.completes);
+    case OpKind::kReduce:
+      return schedule->Reduce(op.source, op.destination, op.completes);
+  }
+}
+
 absl::Status ParseOp(absl::string_view name, Words* words, Schedule* schedule) {
   const Form* form =
       std::find_if(std::begin(kForms), std::end(kForms),
@@ -151,54 +203,12 @@ absl::Status ParseOp(absl::string_view name, Words* words, Schedule* schedule) {
     return absl::InvalidArgumentError(
         absl::StrCat("there is no operation '", name, "'"));
   }
-  int peer = -1;
-  std::vector<int> list;
-  Span source;
-  Span destination;
-  if (form->peer) {
-    ASSIGN_OR_RETURN(
-        peer, ParseNumber(words->Next(), std::numeric_limits<int16_t>::max(),
-                          "the peer"));
-  }
-  if (form->list) {
-    ASSIGN_OR_RETURN(list, ParseList(words->Next()));
-  }
-  if (form->source) {
-    ASSIGN_OR_RETURN(source, ParseSpan(words->Next()));
-  }
-  if (form->destination) {
-    RETURN_IF_ERROR(Expect(words, "->"));
-    ASSIGN_OR_RETURN(destination, ParseSpan(words->Next()));
-  }
+  ASSIGN_OR_RETURN(const Fields fields, ParseFields(*form, words));
   if (schedule->lists.size() == kMaxLists) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a rank has more different lists of ranks than ", kMaxLists));
   }
-  const bool completes =
-      form->source && form->destination && words->Consume("completes");
-  switch (form->kind) {
-    case OpKind::kSend:
-      schedule->Send(peer, source);
-      break;
-    case OpKind::kPublish:
-      schedule->Publish(list, source);
-      break;
-    case OpKind::kRecv:
-      schedule->Recv(peer, destination);
-      break;
-    case OpKind::kRecvReduce:
-      schedule->RecvReduce(peer, source, destination, completes);
-      break;
-    case OpKind::kReduceAll:
-      schedule->ReduceAll(list, source, destination, completes);
-      break;
-    case OpKind::kCopy:
-      schedule->Copy(source, destination, completes);
-      break;
-    case OpKind::kReduce:
-      schedule->Reduce(source, destination, completes);
-      break;
-  }
+  Append(form->kind, fields, schedule);
   return absl::OkStatus();
 }
 
