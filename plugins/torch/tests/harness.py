@@ -7,6 +7,8 @@ where it is and is killed.
 """
 
 import faulthandler
+import importlib.util
+import inspect
 import multiprocessing
 import os
 import time
@@ -24,10 +26,20 @@ _context.set_forkserver_preload(
     ["torch", "torch.distributed", "torch.nn.parallel", "torch_axon", "pytest"])
 
 
-def _rank(body, rank, world, port, backend, timeout, deadline, args, pipe):
+def _load(path, name):
+    """The function `name` of a test file, whatever pytest calls the module."""
+    spec = importlib.util.spec_from_file_location("ranks_of_a_test", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, name)
+
+
+def _rank(path, name, rank, world, port, backend, timeout, deadline, args,
+          pipe):
     faulthandler.dump_traceback_later(deadline - 2, exit=True)
     torch.set_num_threads(1)
     try:
+        body = _load(path, name)
         store = dist.TCPStore(
             "127.0.0.1", port, is_master=False, timeout=GROUP_TIMEOUT)
         dist.init_process_group(
@@ -52,8 +64,9 @@ def run(world, body, *args, backend="axon", timeout=GROUP_TIMEOUT,
     for rank in range(world):
         ours, theirs = _context.Pipe(duplex=False)
         process = _context.Process(
-            target=_rank, args=(body, rank, world, store.port, backend, timeout,
-                                deadline, args, theirs))
+            target=_rank,
+            args=(inspect.getfile(body), body.__name__, rank, world, store.port,
+                  backend, timeout, deadline, args, theirs))
         process.start()
         theirs.close()
         processes.append(process)

@@ -8,7 +8,7 @@ import torch.distributed as dist
 import values
 from harness import run
 
-WORLDS = [1, 2, 3, 4]
+WORLDS = [1, 2, 3, pytest.param(4, marks=pytest.mark.slow)]
 COUNTS = [0, 1, 17, 4099]
 
 
