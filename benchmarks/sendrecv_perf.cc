@@ -24,6 +24,7 @@ axonResult_t Exchange(const Call& c) {
 int main(int argc, char** argv) {
   return PerfMain(argc, argv,
                   {.name = "sendrecv",
+                   .has_algorithms = false,
                    .shape = SameShape,
                    .bus_factor = WholeFactor,
                    .call = Exchange,

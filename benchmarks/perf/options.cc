@@ -169,6 +169,10 @@ void CheckTogether(const Options& o, const Program& program) {
     throw CLI::ValidationError("-r",
                                std::string(program.name) + " has no root");
   }
+  if (!program.has_algorithms && !o.algorithm.empty()) {
+    throw CLI::ValidationError(
+        "--algorithm", std::string(program.name) + " has none to choose from");
+  }
   const bool floats_only = o.types.size() == 1 && o.types[0].is_float();
   if (floats_only && o.operators.size() == 1 && o.operators[0].bitwise()) {
     throw CLI::ValidationError("-o", std::string(o.operators[0].name) +

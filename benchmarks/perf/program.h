@@ -49,6 +49,7 @@ struct Program {
   const char* name;  // "all_reduce"
   bool reduces = false;
   bool rooted = false;
+  bool has_algorithms = true;  // to choose from with --algorithm
   // In place: a rank's part of the larger buffer is the smaller one.
   enum class InPlace { kNo, kSame, kSendIsPart, kRecvIsPart };
   InPlace in_place = InPlace::kNo;

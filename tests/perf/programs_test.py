@@ -138,6 +138,12 @@ class ProgramTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 2, done.stdout)
                 self.assertIn(reason, done.stderr + done.stdout)
 
+    def test_refuses_an_unknown_algorithm(self):
+        done = run("-b", "64", "-e", "64", "--algorithm", "nonesuch")
+        self.assertEqual(done.returncode, 2 if NAME == "sendrecv" else 1)
+        self.assertIn("has none" if NAME == "sendrecv" else "nonesuch",
+                      done.stderr)
+
     @unittest.skipUnless(ROOTED, "has no root")
     def test_refuses_a_root_beyond_the_ranks(self):
         done = run("-b", "64", "-e", "64", "-r", str(RANKS))
