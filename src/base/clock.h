@@ -18,6 +18,10 @@ class Deadline {
     return milliseconds <= 0 ? Deadline()
                              : Deadline(NowNs() + milliseconds * 1'000'000);
   }
+  // The same, later by some milliseconds.
+  Deadline WithGrace(int64_t milliseconds) const {
+    return infinite() ? *this : Deadline(at_ns_ + milliseconds * 1'000'000);
+  }
   bool infinite() const { return at_ns_ == kNever; }
   bool passed() const { return !infinite() && NowNs() >= at_ns_; }
   // Milliseconds left, at least 0 and at most `most`, which is the answer when

@@ -37,11 +37,6 @@ int64_t Left(const Deadline& deadline) {
                              : std::max<int64_t>(deadline.LeftMs(kForever), 1);
 }
 
-Deadline WithGrace(const Deadline& deadline) {
-  return deadline.infinite() ? deadline
-                             : Deadline::In(Left(deadline) + kGraceMs);
-}
-
 // The attempts of one Join to reach the meeting.
 struct Attempts {
   const UniqueId& id;
@@ -129,7 +124,8 @@ absl::Status Bootstrap::TryJoin(const Address& address, bool only, int nranks,
                                 const BootstrapOptions& options,
                                 absl::string_view secret, bool* final) {
   const auto patience = [&](int64_t ms) {
-    return only ? WithGrace(deadline) : Deadline::In(deadline.LeftMs(ms) + 1);
+    return only ? deadline.WithGrace(kGraceMs)
+                : Deadline::In(deadline.LeftMs(ms) + 1);
   };
   ASSIGN_OR_RETURN(Fd fd,
                    ConnectTcp(address, only ? deadline : patience(kConnectMs)));
@@ -149,7 +145,7 @@ absl::Status Bootstrap::TryJoin(const Address& address, bool only, int nranks,
         absl::StrCat(address.Text(), " answers, but is not a rendezvous"));
   }
   *final = true;
-  ASSIGN_OR_RETURN(answer, Receive(WithGrace(deadline), final));
+  ASSIGN_OR_RETURN(answer, Receive(deadline.WithGrace(kGraceMs), final));
   return TakePeers(*answer, nranks);
 }
 
@@ -226,7 +222,8 @@ absl::StatusOr<std::vector<std::string>> Bootstrap::AllGather(
   body.append(mine.data(), mine.size());
   connection_->Send(PackFrame(FrameKind::kContribute, body));
   bool from_meeting = true;
-  absl::StatusOr<Answer> answer = Receive(WithGrace(deadline), &from_meeting);
+  absl::StatusOr<Answer> answer =
+      Receive(deadline.WithGrace(kGraceMs), &from_meeting);
   if (!answer.ok()) return Keep(answer.status());
   Unpacker in(answer->body);
   std::vector<std::string> parts;
