@@ -61,6 +61,7 @@ void BoardRun::Start(const Setup& setup, const Signature& signature) {
 
 Poll BoardRun::Step() {
   Poll poll = Poll::kReady;
+  budget_ = kOpsPerStep;
   if (state_ == State::kEnter) {
     poll = Enter();
     if (poll != Poll::kReady) return poll;
@@ -107,8 +108,10 @@ Poll BoardRun::RunOps(uint32_t until_iteration, uint32_t until_op) {
       const PlannedOp& op = plan.ops[op_];
       const int slice = static_cast<int>(iteration_) - static_cast<int>(op.stage);
       if (slice < 0 || slice >= setup_.cutting.slices) continue;
+      if (state_ == State::kRun && budget_-- == 0) return Poll::kPending;
       const Poll poll = RunOp(op, slice);
       if (poll != Poll::kReady) return poll;
+      took_step_ = true;
       // The line will show what was done before it was posted.
       if (op.counts && state_ == State::kRun) {
         view_.Publish(iteration_ * ops + op_ + 1);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/settings.h"
@@ -44,11 +45,14 @@ class BoardRun final : public Work {
 
   void Start(const Setup& setup, const Signature& signature);
   Poll Step() override;
-  void AskToWake() override { view_.board().AskToWake(view_.waiting_for()); }
+  bool TookStep() override { return std::exchange(took_step_, false); }
+  void AskToWake() override { view_.AskToWake(); }
 
  private:
   enum class State { kEnter, kRun, kDrain, kDone };
   static constexpr int kMaxSources = kMaxLocalRanks;
+  // Operations after which others get their turn: some 100 us.
+  static constexpr int kOpsPerStep = 16;
 
   Poll Enter();
   Poll RunOps(uint32_t until_iteration, uint32_t until_op);
@@ -83,6 +87,8 @@ class BoardRun final : public Work {
   Outbox& outbox_;
   Setup setup_;
   State state_ = State::kDone;
+  bool took_step_ = false;
+  int budget_ = 0;  // operations left in this step
   Ref in_ref_ = 0, out_ref_ = 0;
   Outbox::Lease lease_;
   uint32_t after_ = 0;  // call that all must have finished before I enter

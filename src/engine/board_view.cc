@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/board_view.h"
 
+#include <cstring>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -29,6 +30,21 @@ const CallRecord* LastCall(Block& block) {
     }
   }
   return last;
+}
+
+// " behind …" if the rank's queue waits for another communicator.
+std::string BusyWith(const Block& block) {
+  for (int i = 0; i < 3; ++i) {
+    const uint32_t before = block.busy_version.load(std::memory_order_acquire);
+    char text[sizeof(block.busy_with)];
+    std::memcpy(text, block.busy_with, sizeof(text));
+    text[sizeof(text) - 1] = 0;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (before % 2 == 0 && before == block.busy_version.load(kRelaxed)) {
+      return text[0] == 0 ? std::string() : absl::StrCat(", behind ", text);
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -71,6 +87,34 @@ std::string Describe(const CallRecord& record) {
   const int root = record.root.load(kRelaxed);
   if (root >= 0) absl::StrAppend(&text, ", root ", root);
   return text;
+}
+
+std::string DescribeState(const Board& board, int rank) {
+  Block& block = board.block(rank);
+  const CallRecord* last = LastCall(block);
+  if (last == nullptr) return "has made no call" + BusyWith(block);
+  const uint32_t call = last->call.load(kRelaxed);
+  const uint64_t progress = block.progress.load(std::memory_order_acquire);
+  const uint32_t made = block.calls_made.load(kRelaxed);
+  const bool waits = last->began_ns.load(kRelaxed) != 0;
+  std::string text;
+  if (waits && !Reached(progress, Count(call + 1, 0))) {
+    const double seconds =
+        static_cast<double>(NowNs() -
+                            static_cast<int64_t>(last->began_ns.load(kRelaxed))) /
+        1e9;
+    text = absl::StrFormat("waits in %s for %.1f s", Describe(*last), seconds);
+    if (Reached(progress, Count(call, 1))) {
+      absl::StrAppendFormat(&text, ", %u operations done",
+                            static_cast<uint32_t>(progress));
+    }
+  } else {
+    text = "last entered " + Describe(*last);
+  }
+  if (static_cast<int32_t>(made - call) > 0) {
+    absl::StrAppendFormat(&text, ", %u more calls queued", made - call);
+  }
+  return text + BusyWith(block);
 }
 
 BoardView::BoardView(Board& board) : board_(board) {
@@ -176,8 +220,14 @@ void BoardView::FailMismatch(int rank, uint32_t their_hash) {
 }
 
 void BoardView::NoteWaiting() {
-  RecordOf(board_.mine(), call_)
-      .began_ns.store(static_cast<uint64_t>(NowNs()), kRelaxed);
+  std::atomic<uint64_t>& began = RecordOf(board_.mine(), call_).began_ns;
+  if (began.load(kRelaxed) == 0) {
+    began.store(static_cast<uint64_t>(NowNs()), kRelaxed);
+  }
+}
+
+std::string BoardView::DescribeCall() const {
+  return axon::Describe(RecordOf(board_.mine(), call_));
 }
 
 std::string BoardView::DescribeLaggards() const {
@@ -188,12 +238,17 @@ std::string BoardView::DescribeLaggards() const {
     const CallRecord* last = LastCall(block);
     const uint64_t progress = block.progress.load(std::memory_order_acquire);
     if (last == nullptr) {
-      missing.push_back(board_.Describe(q) + ", which has made no call");
+      missing.push_back(absl::StrCat(
+          board_.Describe(q), ", which has entered no call",
+          block.calls_made.load(kRelaxed) != 0 ? " (it has queued this one"
+                                               : "",
+          block.calls_made.load(kRelaxed) != 0 ? BusyWith(block) + ")" : ""));
     } else if (static_cast<int32_t>(last->call.load(kRelaxed) - call_) < 0) {
       std::string text = absl::StrCat(board_.Describe(q), ", whose last was ",
                                       axon::Describe(*last));
       if (static_cast<int32_t>(block.calls_made.load(kRelaxed) - call_) >= 0) {
-        absl::StrAppend(&text, " (it has queued this one)");
+        absl::StrAppend(&text, " (it has queued this one", BusyWith(block),
+                        ")");
       }
       missing.push_back(text);
     } else if (!Reached(progress, Count(call_ + 1, 0))) {

@@ -21,8 +21,11 @@ struct Signature {
   uint64_t extra = 0;  // hash of further arguments that must agree
 };
 uint32_t Mix(uint32_t rolling, const Signature& signature);
-// "all_reduce of 7 float32, sum".
+// "call 3, all_reduce of 7 float32, sum".
 std::string Describe(const CallRecord& record);
+// What a rank is doing, from its block: "in call 3, … for 2.1 s, 2 operations
+// done", "between calls, last call 3, …", and what its queue waits behind.
+std::string DescribeState(const Board& board, int rank);
 
 class BoardView {
  public:
@@ -39,7 +42,11 @@ class BoardView {
   // A call that all peers are known to have finished.
   uint32_t floor() const { return floor_; }
   const Peer& peer(int rank) const { return peers_[rank]; }
+  // The peer whose line or count was missing last; -1: none.
   int waiting_for() const { return waiting_for_; }
+  void AskToWake() {
+    if (waiting_for_ >= 0) board_.AskToWake(waiting_for_);
+  }
 
   // Begins the next call: numbers it and notes its signature.
   void NextCall(const Signature& signature);
@@ -78,6 +85,8 @@ class BoardView {
   // Peers that have not entered this call, and those that have but are not done
   // with it, as text for a timeout.
   std::string DescribeLaggards() const;
+  // The present call in words.
+  std::string DescribeCall() const;
 
  private:
   void Store(uint64_t count) {

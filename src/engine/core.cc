@@ -27,7 +27,7 @@ void StartDetached(const char* name, Body body) {
 class MarkTask : public Task {
  public:
   bool TookStep() override { return false; }
-  absl::Status Look() override { return absl::OkStatus(); }
+  void Look() override {}
   void AskToWake() override {}
   absl::Status status() const override { return absl::OkStatus(); }
   bool communicates() const override { return false; }
@@ -269,11 +269,14 @@ bool Core::StepStream(Stream* stream, Task* task) {
 }
 
 void Core::LookAll() {
-  // A copy: finishing takes heads out.
-  const auto heads = heads_;
-  for (const auto& [stream, task] : heads) {
-    const absl::Status status = task->Look();
-    if (!status.ok()) FinishHead(stream, status);
+  for (const auto& [stream, task] : heads_) task->Look();
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [stream, head] : heads_) {
+    if (stream->tasks.size() < 2) continue;
+    const std::string what = head->Describe();
+    for (const auto& task : stream->tasks) {
+      if (task.get() != head) task->Behind(what);
+    }
   }
 }
 

@@ -43,12 +43,14 @@ Poll LineRun::Step() {
     Write();
     view_.PostLine();
     state_ = State::kRead;
+    took_step_ = true;
   }
   if (state_ == State::kRead) {
     for (; Reads() && next_ < view_.board().ranks(); ++next_) {
       if (next_ == view_.board().me() || !Contributes(next_)) continue;
       const Poll poll = view_.AwaitLine(next_, 0);
       if (poll != Poll::kReady) return poll;
+      took_step_ = true;
     }
     Finish();
     state_ = State::kDone;

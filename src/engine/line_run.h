@@ -6,6 +6,8 @@
 // Belongs to the thread that runs the rank's calls.
 #pragma once
 
+#include <utility>
+
 #include "engine/board_view.h"
 #include "engine/call.h"
 
@@ -20,7 +22,8 @@ class LineRun final : public Work {
 
   void Start(const CollectiveCall& call, const Signature& signature);
   Poll Step() override;
-  void AskToWake() override { view_.board().AskToWake(view_.waiting_for()); }
+  bool TookStep() override { return std::exchange(took_step_, false); }
+  void AskToWake() override { view_.AskToWake(); }
 
  private:
   enum class State { kEnter, kRead, kDone };
@@ -35,6 +38,7 @@ class LineRun final : public Work {
   BoardView& view_;
   CollectiveCall call_;
   State state_ = State::kDone;
+  bool took_step_ = false;
   int next_ = 0;  // the next rank whose line is to be read
   size_t block_bytes_ = 0;
 };

@@ -3,6 +3,8 @@
 // collective core. Owned by whoever runs it.
 #pragma once
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "base/poll.h"
 
@@ -17,15 +19,19 @@ class Task {
   virtual Poll Step() = 0;
   // Whether something has been done since the last time this was asked.
   virtual bool TookStep() = 0;
-  // Looks at deadlines, aborts and dead peers; an error ends the task. Called
-  // now and then while it waits.
-  virtual absl::Status Look() = 0;
+  // Looks at deadlines and dead peers, now and then while it waits. What it
+  // finds fails the communicator, and so the next Step().
+  virtual void Look() = 0;
   // Asks the peers that it waits for to ring this process's doorbell.
   virtual void AskToWake() = 0;
   // Why it failed.
   virtual absl::Status status() const = 0;
   // Communication counts for a stream's result; events and callbacks do not.
   virtual bool communicates() const { return true; }
+  // What it is, for those that wait behind it in a stream.
+  virtual std::string Describe() const { return ""; }
+  // It waits behind `head` in its stream.
+  virtual void Behind(const std::string& head) { (void)head; }
 };
 
 }  // namespace axon

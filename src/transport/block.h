@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one rank of a communicator shows to the ranks that share memory with it:
 // standard layout, lock-free, in the arena of the rank's process, mapped by all
-// peers. Except for `sleepers` and `failed_by` every word is written by its
-// owner only.
+// peers. Except for `sleepers`, `failed_by` and `left` every word is written by
+// its owner only.
 //
 // Memory orders: a word that publishes other memory is stored with release and
 // loaded with acquire (call lines, progress, ring heads, `taken`); words for
@@ -93,8 +93,10 @@ struct Block {
   // 1 + the rank that failed first, as far as this rank has been told; 0: none.
   // Set once by any rank (compare-exchange), read by the owner in every call.
   alignas(kCacheLine) std::atomic<uint32_t> failed_by;
-  // The owner does not touch peers' memory for this communicator any more.
-  std::atomic<uint32_t> departed;
+  // Bit r: rank r will never touch this block or what it names again. Set by r
+  // as its last act (release); the owner frees the memory when all have left or
+  // died (acquire).
+  std::atomic<uint64_t> left[kMaxLocalRanks / 64];
   // Calls made so far, queued ones included; and what holds the queue up.
   std::atomic<uint32_t> calls_made;
   std::atomic<uint32_t> failure_code;  // absl code; release, after the text

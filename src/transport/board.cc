@@ -117,6 +117,14 @@ absl::Status Board::failure() const {
                                             Describe(rank)));
 }
 
+void Board::Leave() {
+  for (int q = 0; q < ranks(); ++q) {
+    // release: everything this rank did with the peer's memory comes before.
+    block(q).left[me_ / 64].fetch_or(uint64_t{1} << (me_ % 64),
+                                     std::memory_order_release);
+  }
+}
+
 std::string Board::Describe(int rank) const {
   const Block& b = block(rank);
   return absl::StrFormat("rank %d (host %s, pid %d)", rank,

@@ -65,6 +65,13 @@ class Board {
   }
   absl::Status failure() const;
 
+  // This rank will not touch any peer's memory for this board again.
+  void Leave();
+  bool HasLeft(int rank) const {
+    return (mine_->left[rank / 64].load(std::memory_order_acquire) >>
+            (rank % 64) & 1) != 0;
+  }
+
   // "rank 3 (host node7, pid 1234)".
   std::string Describe(int rank) const;
 

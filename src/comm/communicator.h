@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's membership in a communicator: the board it shares with the others,
+// the plans of its calls, its channels, and the order of its calls. Made by
+// Join, Split or CommInitAll, owned by the C handle.
+//
+// Calls are made by one thread at a time; they run on that thread or on the
+// collective core, in the order in which they were made (collectives among each
+// other; messages per peer and direction). Abort, Query and Dump may come from
+// any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
+#include "comm/call_args.h"
+#include "comm/membership.h"
+#include "comm/plan_cache.h"
+#include "comm/process.h"
+#include "engine/board_run.h"
+#include "engine/board_view.h"
+#include "engine/line_run.h"
+#include "engine/turnstile.h"
+#include "transport/channel.h"
+
+namespace axon {
+
+struct CommConfig {
+  std::string name;        // empty: one is made up
+  int64_t timeout_ms = 0;  // of calls; 0: none
+};
+
+class Communicator {
+ public:
+  static absl::StatusOr<std::unique_ptr<Communicator>> Create(
+      Process& process, Membership membership, CommConfig config);
+  // Collective. Null for ranks without a color.
+  absl::StatusOr<std::unique_ptr<Communicator>> Split(int color, int key,
+                                                      CommConfig config);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  int rank() const { return board_->me(); }
+  int size() const { return board_->ranks(); }
+  const std::string& name() const { return config_.name; }
+  Process& process() { return process_; }
+  Board& board() { return *board_; }
+  const CommConfig& config() const { return config_; }
+
+  void SetTimeout(int64_t ms) {
+    timeout_ms_.store(ms, std::memory_order_relaxed);
+  }
+  int64_t timeout_ms() const {
+    return timeout_ms_.load(std::memory_order_relaxed);
+  }
+
+  // The cheap question before status().
+  bool failed() const { return board_->failed() || aborted(); }
+  // The first error of the communicator; OK if none.
+  absl::Status status() const;
+  // Also looks for dead peers; kPending while calls are queued.
+  Poll Query(absl::Status* error);
+  // Stops every call on this communicator, here and at the peers. The calls
+  // return soon; wait for Idle() before destroying.
+  void Abort();
+  bool aborted() const { return aborted_.load(std::memory_order_acquire); }
+  // No call is queued or running.
+  bool Idle() const { return running_.load(std::memory_order_acquire) == 0; }
+  // One line a rank.
+  std::string Dump() const;
+
+  // --- For the tasks that run calls -----------------------------------------
+  // Counts calls from when they are made to when they are done.
+  void CallMade();
+  void CallDone() { running_.fetch_sub(1, std::memory_order_release); }
+
+  Turnstile& collectives() { return collectives_; }
+  Turnstile& messages(int peer, bool send) {
+    return send ? *sends_[static_cast<size_t>(peer)]
+                : *receives_[static_cast<size_t>(peer)];
+  }
+  // A call's turn is over; wakes those of this process that wait for theirs.
+  void Done(Turnstile& turnstile);
+  // The channel to a peer, made at first use.
+  Channel& channel(int peer);
+
+  // Starts a collective whose turn has come; what it returns is stepped to its
+  // end by the caller.
+  absl::StatusOr<Work*> Start(const CollectiveArgs& args);
+  // Looks at what may end a wait: `deadline`, the death of one of the peers in
+  // `waiting_for`. `what` is the call, for the error's text. What it finds fails
+  // the communicator on all ranks. A peer found dead is noted in `suspect`
+  // first: its last act may have been what the caller waits for.
+  void CheckWait(const Deadline& deadline, int64_t timeout_ms,
+                         absl::Span<const int> waiting_for,
+                         const std::function<std::string()>& what,
+                         int* suspect);
+  int waiting_for() const { return view_.waiting_for(); }
+  std::string DescribeLaggards() const { return view_.DescribeLaggards(); }
+  std::string DescribeCall() const { return view_.DescribeCall(); }
+  void NoteWaiting() { view_.NoteWaiting(); }
+  // Says on the control page that queued calls wait behind another
+  // communicator's; empty: they do not.
+  void SetBusyWith(const std::string& text);
+
+  // Spins before yielding: fewer than none when ranks outnumber their CPUs.
+  const WaitPolicy& wait_policy() const { return wait_policy_; }
+
+ private:
+  Communicator(Process& process, Membership membership, CommConfig config,
+               Overrides overrides);
+  CollectiveCall MakeCall(const CollectiveArgs& args);
+  absl::StatusOr<BoardRun::Setup> SetUp(const CollectiveArgs& args,
+                                        const CollectiveCall& call);
+  bool InPlace(const CollectiveArgs& args) const;
+  absl::Status LeaseOutbox();
+  absl::StatusOr<std::byte*> AllocateKept(size_t bytes);
+  // An all-gather of the library's own; `purpose` keeps it apart from others.
+  absl::Status Gather(const void* mine, void* all, size_t bytes,
+                      uint64_t purpose);
+  bool PeerDead(int rank) const;
+
+  Process& process_;
+  CommConfig config_;
+  std::atomic<int64_t> timeout_ms_;
+  std::unique_ptr<Board> board_;
+  std::vector<Link*> links_;
+  int usable_cpus_;
+  WaitPolicy wait_policy_;
+  absl::Mutex memory_mutex_;
+  std::vector<std::byte*> memory_ ABSL_GUARDED_BY(memory_mutex_);
+
+  // Of the thread whose collective's turn it is.
+  BoardView view_;
+  Outbox outbox_;
+  std::byte* outbox_memory_ = nullptr;
+  std::vector<std::byte> scratch_;
+  LineRun line_run_;
+  BoardRun board_run_;
+  PlanCache plans_;
+  std::vector<int64_t> lengths_, offsets_;
+
+  Turnstile collectives_;
+  std::vector<std::unique_ptr<Turnstile>> sends_, receives_;
+  absl::Mutex channel_mutex_;
+  std::vector<std::unique_ptr<Channel>> channels_
+      ABSL_GUARDED_BY(channel_mutex_);
+
+  std::atomic<bool> aborted_{false};
+  std::atomic<int> running_{0};
+  int splits_ = 0;
+};
+
+}  // namespace axon

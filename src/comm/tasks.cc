@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/tasks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "engine/waiter.h"
+
+namespace axon {
+
+void CallTask::LookFor(absl::Span<const int> peers,
+                       const std::function<std::string()>& what) {
+  if (!timed_) {
+    timed_ = true;
+    deadline_ = Deadline::In(timeout_ms_);
+  }
+  comm_.CheckWait(deadline_, timeout_ms_, peers, what, &suspect_);
+}
+
+std::string CallTask::Describe() const {
+  return absl::StrFormat("%s of communicator '%s'", comm_.DescribeCall(),
+                         comm_.name());
+}
+
+void CallTask::Behind(const std::string& head) {
+  if (std::exchange(behind_, true)) return;
+  comm_.SetBusyWith(head);
+}
+
+void CallTask::Begin() {
+  if (behind_) comm_.SetBusyWith("");
+}
+
+CollectiveTask::CollectiveTask(Communicator& comm, CollectiveArgs args,
+                               int64_t timeout_ms)
+    : CallTask(comm, timeout_ms),
+      args_(std::move(args)),
+      ticket_(comm.collectives().Take()) {
+  // Relaxed: for diagnosis.
+  comm.board().mine().calls_made.fetch_add(1, std::memory_order_relaxed);
+}
+
+Poll CollectiveTask::Step() {
+  if (work_ == nullptr) {
+    if (!comm_.collectives().MyTurn(ticket_)) return Poll::kPending;
+    Begin();
+    absl::StatusOr<Work*> work = comm_.Start(args_);
+    if (!work.ok()) return End(work.status());
+    work_ = *work;
+  }
+  const Poll poll = work_->Step();
+  if (poll == Poll::kReady) return End(absl::OkStatus());
+  if (poll == Poll::kPending && !comm_.failed()) return poll;
+  return End(comm_.status());
+}
+
+Poll CollectiveTask::End(absl::Status status) {
+  work_ = nullptr;
+  status_ = std::move(status);
+  comm_.Done(comm_.collectives());
+  return status_.ok() ? Poll::kReady : Poll::kFailed;
+}
+
+bool CollectiveTask::TookStep() {
+  return work_ != nullptr && work_->TookStep();
+}
+
+void CollectiveTask::Look() {
+  if (work_ == nullptr) return;
+  comm_.NoteWaiting();
+  const int peer = comm_.waiting_for();
+  LookFor({&peer, 1}, [this] { return comm_.DescribeCall(); });
+}
+
+void CollectiveTask::AskToWake() {
+  if (work_ != nullptr) work_->AskToWake();
+}
+
+MessagesTask::MessagesTask(Communicator& comm,
+                           absl::Span<const MessageArgs> messages,
+                           int64_t timeout_ms)
+    : CallTask(comm, timeout_ms) {
+  for (const MessageArgs& message : messages) Add(message);
+}
+
+void MessagesTask::Add(const MessageArgs& message) {
+  parts_.push_back({MessageRun(comm_.channel(message.peer), message),
+                    comm_.messages(message.peer, message.send).Take()});
+  ++left_;
+}
+
+Poll MessagesTask::Step() {
+  for (Part& part : parts_) {
+    if (part.done || !StepPart(part)) continue;
+    part.done = took_step_ = true;
+    --left_;
+    comm_.Done(comm_.messages(part.run.peer(), part.run.sends()));
+  }
+  if (left_ > 0) return Poll::kPending;
+  return status_.ok() ? Poll::kReady : Poll::kFailed;
+}
+
+bool MessagesTask::StepPart(Part& part) {
+  // A failed communicator's messages end in their order too.
+  if (!comm_.messages(part.run.peer(), part.run.sends()).MyTurn(part.ticket)) {
+    return false;
+  }
+  const Poll poll = comm_.failed() ? Poll::kPending : part.run.Step();
+  if (poll == Poll::kReady) return true;
+  if (poll == Poll::kFailed && part.run.mismatch()) {
+    const Board& board = comm_.board();
+    comm_.board().Fail(absl::FailedPreconditionError(absl::StrFormat(
+        "message sizes differ: %s sends %u bytes to %s, which expects %u",
+        board.Describe(part.run.peer()), part.run.sent_bytes(),
+        board.Describe(board.me()), part.run.bytes())));
+  } else if (poll == Poll::kFailed) {
+    comm_.board().Fail(part.run.status());
+  }
+  if (!comm_.failed()) return false;
+  status_ = comm_.status();
+  return true;
+}
+
+std::vector<int> MessagesTask::Peers() const {
+  std::vector<int> peers;
+  for (const Part& part : parts_) {
+    if (!part.done) peers.push_back(part.run.peer());
+  }
+  return peers;
+}
+
+std::string MessagesTask::Describe(const Part& part) const {
+  return absl::StrFormat(part.run.sends() ? "a send of %u bytes to %s"
+                                          : "a receive of %u bytes from %s",
+                         part.run.bytes(),
+                         comm_.board().Describe(part.run.peer()));
+}
+
+void MessagesTask::Look() {
+  LookFor(Peers(), [this] {
+    const auto first = std::find_if(parts_.begin(), parts_.end(),
+                                    [](const Part& p) { return !p.done; });
+    if (first == parts_.end()) return std::string("messages");
+    return left_ == 1 ? Describe(*first)
+                      : absl::StrFormat("%s and %d more messages",
+                                        Describe(*first), left_ - 1);
+  });
+}
+
+void MessagesTask::AskToWake() {
+  for (int peer : Peers()) comm_.board().AskToWake(peer);
+}
+
+namespace {
+
+// Steps every task; true if something was done. Finished ones become null.
+bool StepAll(std::vector<Task*>& tasks, absl::Status* first_error) {
+  bool stepped = false;
+  for (Task*& task : tasks) {
+    if (task == nullptr) continue;
+    const Poll poll = task->Step();
+    if (poll == Poll::kPending) {
+      stepped = task->TookStep() || stepped;
+      continue;
+    }
+    if (poll == Poll::kFailed && first_error->ok()) {
+      *first_error = task->status();
+    }
+    task = nullptr;
+    stepped = true;
+  }
+  return stepped;
+}
+
+}  // namespace
+
+absl::Status RunBlocking(std::unique_ptr<CallTask> task) {
+  const Poll poll = task->Step();
+  if (poll == Poll::kReady) return absl::OkStatus();
+  if (poll == Poll::kFailed) return task->status();
+  return RunBlocking({&task, 1});
+}
+
+absl::Status RunBlocking(absl::Span<const std::unique_ptr<CallTask>> owned) {
+  absl::Status first_error;
+  std::vector<Task*> tasks;
+  for (const auto& task : owned) tasks.push_back(task.get());
+  if (tasks.empty()) return first_error;
+  Communicator& comm = owned[0]->comm();
+  Waiter waiter(comm.process().doorbell(), comm.wait_policy());
+  const auto any = [&] {
+    return std::any_of(tasks.begin(), tasks.end(),
+                       [](const Task* t) { return t != nullptr; });
+  };
+  while (any()) {
+    if (StepAll(tasks, &first_error)) {
+      waiter.Reset();
+      continue;
+    }
+    const bool look = waiter.Wait(
+        [&] {
+          for (Task* task : tasks) {
+            if (task != nullptr) task->AskToWake();
+          }
+        },
+        [&] { return StepAll(tasks, &first_error); });
+    if (!look) continue;
+    for (Task* task : tasks) {
+      if (task != nullptr) task->Look();
+    }
+  }
+  return first_error;
+}
+
+}  // namespace axon

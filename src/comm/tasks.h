@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls of a communicator as tasks: a collective, or a batch of messages
+// that progress together. Made by the caller's thread (which fixes their order),
+// run by it or by the collective core.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "comm/communicator.h"
+#include "comm/message_run.h"
+#include "engine/task.h"
+
+namespace axon {
+
+// What collectives and batches share: counting, deadlines, the first error.
+class CallTask : public Task {
+ public:
+  ~CallTask() override { comm_.CallDone(); }
+  absl::Status status() const override { return status_; }
+  Communicator& comm() const { return comm_; }
+  std::string Describe() const override;
+  void Behind(const std::string& head) override;
+
+ protected:
+  // The call's limit is `timeout_ms`, or the communicator's if negative.
+  CallTask(Communicator& comm, int64_t timeout_ms)
+      : comm_(comm),
+        timeout_ms_(timeout_ms >= 0 ? timeout_ms : comm.timeout_ms()) {
+    comm.CallMade();
+  }
+  // Looks for what ends the wait; the time runs from the first look.
+  void LookFor(absl::Span<const int> peers,
+                       const std::function<std::string()>& what);
+
+  // Its turn has come: it is behind nothing.
+  void Begin();
+
+  Communicator& comm_;
+  absl::Status status_;
+
+ private:
+  int64_t timeout_ms_;
+  bool timed_ = false;
+  bool behind_ = false;  // was said to be behind another
+  int suspect_ = -1;
+  Deadline deadline_;
+};
+
+class CollectiveTask final : public CallTask {
+ public:
+  CollectiveTask(Communicator& comm, CollectiveArgs args,
+                 int64_t timeout_ms = -1);
+
+  Poll Step() override;
+  bool TookStep() override;
+  void Look() override;
+  void AskToWake() override;
+
+ private:
+  Poll End(absl::Status status);
+
+  CollectiveArgs args_;
+  uint64_t ticket_;
+  Work* work_ = nullptr;  // while it runs
+};
+
+class MessagesTask final : public CallTask {
+ public:
+  MessagesTask(Communicator& comm, absl::Span<const MessageArgs> messages,
+               int64_t timeout_ms = -1);
+  // Before it is run: one more message of the same group.
+  void Add(const MessageArgs& message);
+
+  Poll Step() override;
+  bool TookStep() override { return std::exchange(took_step_, false); }
+  void Look() override;
+  void AskToWake() override;
+
+ private:
+  struct Part {
+    MessageRun run;
+    uint64_t ticket;
+    bool done = false;
+  };
+  // Whether the part is done, well or not: then status_ says why.
+  bool StepPart(Part& part);
+  std::string Describe(const Part& part) const;
+  std::vector<int> Peers() const;
+
+  std::vector<Part> parts_;
+  size_t left_ = 0;
+  bool took_step_ = false;
+};
+
+// Runs tasks on this thread, together, until all are done; the first error.
+absl::Status RunBlocking(absl::Span<const std::unique_ptr<CallTask>> tasks);
+absl::Status RunBlocking(std::unique_ptr<CallTask> task);
+
+}  // namespace axon
