@@ -235,7 +235,7 @@ TEST_F(KilledRank, DuringAnAllGather) {
   });
 }
 
-TEST_F(BootstrapTest, DeathOfTheServingProcessIsNoticed) {
+TEST(BootstrapGoneTest, DeathOfTheServingProcessIsNoticed) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   // The server lives in process 0, which is killed; 1 and 2 wait for rank 3.
