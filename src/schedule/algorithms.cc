@@ -95,8 +95,9 @@ const Algorithm* FindAlgorithm(Collective collective, absl::string_view name) {
 }
 
 bool Applies(const Algorithm& algorithm, int ranks) {
-  return ranks >= 1 && (!algorithm.power_of_two_only ||
-                        std::has_single_bit(static_cast<unsigned>(ranks)));
+  return ranks >= 1 && ranks <= kMaxScheduledRanks &&
+         (!algorithm.power_of_two_only ||
+          std::has_single_bit(static_cast<unsigned>(ranks)));
 }
 
 }  // namespace axon

@@ -30,6 +30,8 @@ struct Algorithm {
 absl::Span<const Algorithm> Algorithms();
 // Null if there is no such row.
 const Algorithm* FindAlgorithm(Collective collective, absl::string_view name);
+// Schedules name pieces with 16 bits; no row runs out of them up to here.
+constexpr int kMaxScheduledRanks = 4096;
 bool Applies(const Algorithm& algorithm, int ranks);
 
 }  // namespace axon

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/sound.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -20,15 +21,21 @@ absl::Status Sound(const Call& call, size_t ranks) {
         absl::StrCat("root ", call.root, " is none of ", ranks, " ranks"));
   }
   const int cuts = call.schedules[0].cuts;
-  for (const Schedule& schedule : call.schedules) {
+  const int n = static_cast<int>(ranks);
+  for (int r = 0; r < n; ++r) {
+    const Schedule& schedule = call.schedules[r];
     if (schedule.cuts == 0 || schedule.cuts != cuts) {
       return absl::InvalidArgumentError(absl::StrCat("ranks cut a block into ",
                                                      cuts, " and into ",
                                                      schedule.cuts, " pieces"));
     }
-    if (cuts * ranks > std::numeric_limits<uint16_t>::max()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          ranks, " blocks of ", cuts, " pieces are more than a span can name"));
+    const Place place{n, r, call.root};
+    const int blocks = std::max(InBlocks(call.collective, place),
+                                OutBlocks(call.collective, place));
+    if (blocks * cuts > std::numeric_limits<uint16_t>::max()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(blocks, " blocks of ", cuts,
+                       " pieces are more than a span can name"));
     }
   }
   return absl::OkStatus();

@@ -154,6 +154,24 @@ TEST(AlgorithmsTableTest, EveryCollectiveHasARowInRankOrderForAnySize) {
   }
 }
 
+// Pieces, scratch and ranks still have numbers of 16 bits.
+TEST(AlgorithmsTableTest, SchedulesOfTheMostRanksDoNotWrap) {
+  for (const Algorithm& row : Algorithms()) {
+    ASSERT_TRUE(Applies(row, kMaxScheduledRanks));
+    EXPECT_FALSE(Applies(row, 2 * kMaxScheduledRanks));
+    for (int me : {0, 1, kMaxScheduledRanks - 1}) {
+      const Schedule s =
+          row.generate(Group::World(kMaxScheduledRanks, me, /*root=*/0));
+      for (const Op& op : s.ops) {
+        EXPECT_LE(op.source.first + op.source.count, 65535);
+        if (op.destination.buffer != Buffer::kScratch) continue;
+        ASSERT_LE(op.destination.first + op.destination.count, s.scratch_pieces)
+            << RowName(row);
+      }
+    }
+  }
+}
+
 TEST(AlgorithmsTableTest, PowersOfTwo) {
   const Algorithm* row =
       FindAlgorithm(Collective::kAllGather, "recursive_doubling");

@@ -65,8 +65,8 @@ TEST(ExpressionsTest, RankOrderIsOneSumOfAllRanks) {
     if (ranks == 1) continue;
     std::swap(terms[0], terms.back());
     EXPECT_FALSE(e.InRankOrder(*e.Finish(*e.Sum(terms)))) << ranks;
-    terms.back() = terms[1 % (ranks - 1)];
-    EXPECT_FALSE(e.Sum(terms).ok() && ranks > 2) << ranks;
+    terms.back() = terms[0];
+    EXPECT_FALSE(e.Sum(terms).ok()) << ranks;
   }
 }
 
