@@ -23,8 +23,8 @@ extern "C" {
  *
  * An error of MPI is axonSystemError, whatever error handler `mpi` has; a
  * communicator that is null or has two groups is axonInvalidArgument; MPI not
- * initialised, or finalised, is axonInvalidUsage. If rank 0 cannot make a unique
- * id, all ranks return its error. axonMpiGetLastError has the text. */
+ * initialised, or finalised, is axonInvalidUsage. If rank 0 cannot make a
+ * unique id, all ranks return its error. axonMpiGetLastError has the text. */
 AXON_API axonResult_t axonCommInitMpi(axonComm_t* comm, MPI_Comm mpi,
                                       axonConfig_t* config) AXON_NOEXCEPT;
 

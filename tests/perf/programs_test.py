@@ -40,7 +40,8 @@ def run(*arguments, env=None):
     """The finished program, whatever its exit code."""
     return subprocess.run(
         [PROGRAM, "--ranks", str(RANKS), *arguments], text=True,
-        capture_output=True, timeout=DEADLINE, env={**os.environ, **(env or {})})
+        capture_output=True, timeout=DEADLINE,
+        env={**os.environ, **(env or {})})
 
 
 def rows(output):
@@ -71,8 +72,8 @@ class ProgramTest(unittest.TestCase):
         return result
 
     def test_every_type_and_operator(self):
-        result = self.run_right("-b", "0", "-e", "4096", "-i", "1000", "-n", "2",
-                                "-d", "all", "-o", "all",
+        result = self.run_right("-b", "0", "-e", "4096", "-i", "1000",
+                                "-n", "2", "-d", "all", "-o", "all",
                                 *(["-r", "-1"] if ROOTED else []))
         seen = {(r["type"], r["redop"], r["root"]) for r in result["results"]}
         roots = range(RANKS) if ROOTED else [-1]
@@ -106,8 +107,8 @@ class ProgramTest(unittest.TestCase):
 
     def test_ways_to_run(self):
         for arguments in (
-                "--buffers mapped -R 1", "-R 2 -u 3", "-m 4", "-y 0", "-y 0 -z 1",
-                "-y 0 -z 2 -a 3", "-z 3 -a 0 -C 1", "--touch -a 2", "--no-pin",
+                "--buffers mapped -R 1", "-R 2 -u 3", "-m 4", "-y 0",
+                "-y 0 -z 1", "-y 0 -z 2 -a 3", "-z 3 -a 0 -C 1", "--touch -a 2", "--no-pin",
                 "-t 2", "-T 30 -w 0 -c 3"):
             with self.subTest(arguments):
                 self.run_right("-b", "512", "-e", "32K", "-f", "64", "-n", "3",
@@ -131,7 +132,8 @@ class ProgramTest(unittest.TestCase):
                 ("-d int128", "none of all, int8"), ("-J table.csv", ".json"),
                 ("-b 8 -e 4", "smaller than -b"), ("-b 0 -f 2", "never grow"),
                 ("-N 0 -J table.json", "-N 0 has none"),
-                ("--buffers shared", "private,mapped"), ("--unknown", "unknown"),
+                ("--buffers shared", "private,mapped"),
+                ("--unknown", "unknown"),
                 *(() if ROOTED else (("-r 1", "has no root"),))):
             with self.subTest(arguments):
                 done = run(*arguments.split())
