@@ -27,6 +27,7 @@ struct CollectiveArgs {
   std::vector<int64_t> lengths;
   std::vector<int64_t> offsets;
   uint64_t extra = 0;  // hash of further arguments that must agree
+  CallVariant variant = CallVariant::kPlain;
 };
 
 // A message to or from a peer.

@@ -123,9 +123,8 @@ class Communicator {
   bool InPlace(const CollectiveArgs& args) const;
   absl::Status LeaseOutbox();
   absl::StatusOr<std::byte*> AllocateKept(size_t bytes);
-  // An all-gather of the library's own; `purpose` keeps it apart from others.
-  absl::Status Gather(const void* mine, void* all, size_t bytes,
-                      uint64_t purpose);
+  // The all-gather of a split.
+  absl::Status Gather(const void* mine, void* all, size_t bytes);
   bool PeerDead(int rank) const;
 
   Process& process_;

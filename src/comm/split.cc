@@ -37,25 +37,22 @@ std::vector<Member> MembersOf(const std::vector<Wish>& wishes, int color) {
 
 }  // namespace
 
-absl::Status Communicator::Gather(const void* mine, void* all, size_t bytes,
-                                  uint64_t purpose) {
+absl::Status Communicator::Gather(const void* mine, void* all, size_t bytes) {
   CollectiveArgs args;
   args.collective = Collective::kAllGather;
   args.in = mine;
   args.out = all;
   args.count = bytes;
-  args.extra = purpose;
-  return RunBlocking(
-      std::unique_ptr<CallTask>(new CollectiveTask(*this, std::move(args))));
+  args.variant = CallVariant::kSplit;
+  CollectiveTask task(*this, std::move(args));
+  return RunBlocking(task);
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Split(
     int color, int key, CommConfig config) {
-  // Tells a split from an all-gather of the user.
-  constexpr uint64_t kSplitting = 0x73706c6974;
   std::vector<Wish> wishes(static_cast<size_t>(size()));
   const Wish mine{color, key};
-  RETURN_IF_ERROR(Gather(&mine, wishes.data(), sizeof(Wish), kSplitting));
+  RETURN_IF_ERROR(Gather(&mine, wishes.data(), sizeof(Wish)));
   const int number = ++splits_;
   const std::vector<Member> members =
       color < 0 ? std::vector<Member>() : MembersOf(wishes, color);
@@ -79,7 +76,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Split(
   absl::Status status = block.status();
   if (!status.ok()) board_->Fail(status);
   if (status.ok()) {
-    status = Gather(&seat, seats.data(), sizeof(Seat), kSplitting + 1);
+    status = Gather(&seat, seats.data(), sizeof(Seat));
   }
   if (!status.ok() || members.empty()) {
     if (block.ok() && *block != nullptr) process_.arena().Free(*block);

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "comm/communicator.h"
-#include "engine/scalar.h"
+#include "base/scalar.h"
 #include "schedule/collective.h"
 
 namespace axon {
@@ -118,7 +118,8 @@ absl::StatusOr<Work*> Communicator::Start(const CollectiveArgs& args) {
                             static_cast<uint8_t>(args.op),
                             IsRooted(args.collective) ? args.root : -1,
                             args.count,
-                            args.extra};
+                            args.extra,
+                            args.variant};
   const CollectiveCall call = MakeCall(args);
   // The size of all blocks decides, so that all ranks decide alike.
   const bool per_rank = args.collective == Collective::kReduceScatter ||

@@ -175,19 +175,19 @@ bool StepAll(std::vector<Task*>& tasks, absl::Status* first_error) {
 
 }  // namespace
 
-absl::Status RunBlocking(std::unique_ptr<CallTask> task) {
-  const Poll poll = task->Step();
+absl::Status RunBlocking(CallTask& task) {
+  const Poll poll = task.Step();
   if (poll == Poll::kReady) return absl::OkStatus();
-  if (poll == Poll::kFailed) return task->status();
-  return RunBlocking({&task, 1});
+  if (poll == Poll::kFailed) return task.status();
+  CallTask* const one[] = {&task};
+  return RunBlocking(one);
 }
 
-absl::Status RunBlocking(absl::Span<const std::unique_ptr<CallTask>> owned) {
+absl::Status RunBlocking(absl::Span<CallTask* const> calls) {
   absl::Status first_error;
-  std::vector<Task*> tasks;
-  for (const auto& task : owned) tasks.push_back(task.get());
+  std::vector<Task*> tasks(calls.begin(), calls.end());
   if (tasks.empty()) return first_error;
-  Communicator& comm = owned[0]->comm();
+  Communicator& comm = calls[0]->comm();
   Waiter waiter(comm.process().doorbell(), comm.wait_policy());
   const auto any = [&] {
     return std::any_of(tasks.begin(), tasks.end(),

@@ -98,7 +98,7 @@ class MessagesTask final : public CallTask {
 };
 
 // Runs tasks on this thread, together, until all are done; the first error.
-absl::Status RunBlocking(absl::Span<const std::unique_ptr<CallTask>> tasks);
-absl::Status RunBlocking(std::unique_ptr<CallTask> task);
+absl::Status RunBlocking(absl::Span<CallTask* const> tasks);
+absl::Status RunBlocking(CallTask& task);
 
 }  // namespace axon

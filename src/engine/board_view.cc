@@ -23,7 +23,7 @@ CallRecord& RecordOf(Block& block, uint32_t call) {
 const CallRecord* LastCall(Block& block) {
   const CallRecord* last = nullptr;
   for (const CallRecord& record : block.records) {
-    if (record.used.load(kRelaxed) == 0) continue;
+    if (record.call.load(kRelaxed) == 0) continue;
     if (last == nullptr || static_cast<int32_t>(record.call.load(kRelaxed) -
                                                 last->call.load(kRelaxed)) > 0) {
       last = &record;
@@ -56,9 +56,11 @@ uint32_t Mix(uint32_t rolling, const Signature& s) {
   const uint64_t kind = (static_cast<uint64_t>(s.collective) << 56) |
                         (static_cast<uint64_t>(s.type) << 48) |
                         (static_cast<uint64_t>(s.op) << 40) |
+                        (static_cast<uint64_t>(s.variant) << 32) |
                         (static_cast<uint32_t>(s.root) & 0xffffffffULL);
   const auto fold = [](uint64_t a, uint64_t b) {
-    const auto product = static_cast<unsigned __int128>(a) * b;
+    __extension__ using Wide = unsigned __int128;
+    const auto product = static_cast<Wide>(a) * b;
     return static_cast<uint64_t>(product) ^
            static_cast<uint64_t>(product >> 64);
   };
@@ -75,6 +77,14 @@ std::string Describe(const CallRecord& record) {
   std::string text = absl::StrFormat(
       "call %u, %s", record.call.load(kRelaxed), Name(collective));
   if (collective == Collective::kBarrier) return text;
+  const auto variant = static_cast<CallVariant>(record.variant.load(kRelaxed));
+  if (variant == CallVariant::kSplit) return absl::StrCat(text, " of a split");
+  if (variant == CallVariant::kUneven) {
+    return absl::StrCat(text, " of unequal parts of ",
+                        Name(static_cast<DataType>(record.type.load(kRelaxed))),
+                        absl::StrFormat(" (counts' hash %016x)",
+                                        record.extra.load(kRelaxed)));
+  }
   absl::StrAppendFormat(
       &text, " of %u %s", record.count.load(kRelaxed),
       Name(static_cast<DataType>(record.type.load(kRelaxed))));
@@ -137,7 +147,7 @@ void BoardView::NextCall(const Signature& s) {
   record.collective.store(s.collective, kRelaxed);
   record.type.store(s.type, kRelaxed);
   record.op.store(s.op, kRelaxed);
-  record.used.store(1, kRelaxed);
+  record.variant.store(static_cast<uint8_t>(s.variant), kRelaxed);
 }
 
 Poll BoardView::AwaitFinished(uint32_t call) {
@@ -204,7 +214,7 @@ void BoardView::FailMismatch(int rank, uint32_t their_hash) {
   for (uint32_t back = 1; back < kCallLines; ++back) {
     const CallRecord& a = RecordOf(mine, call_ - back);
     const CallRecord& b = RecordOf(theirs, call_ - back);
-    if (a.used.load(kRelaxed) == 0 || a.call.load(kRelaxed) != call_ - back ||
+    if (a.call.load(kRelaxed) != call_ - back ||
         b.call.load(kRelaxed) != call_ - back ||
         a.hash.load(kRelaxed) == b.hash.load(kRelaxed)) {
       break;

@@ -14,11 +14,13 @@
 namespace axon {
 
 // A call in words and as a hash; what must agree on all ranks.
+enum class CallVariant : uint8_t { kPlain, kUneven, kSplit };
 struct Signature {
   uint8_t collective = 0, type = 0, op = 0;
   int32_t root = -1;
   uint64_t count = 0;
   uint64_t extra = 0;  // hash of further arguments that must agree
+  CallVariant variant = CallVariant::kPlain;
 };
 uint32_t Mix(uint32_t rolling, const Signature& signature);
 // "call 3, all_reduce of 7 float32, sum".

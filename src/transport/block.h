@@ -67,7 +67,7 @@ struct alignas(kCacheLine) CallRecord {
   std::atomic<uint32_t> call;       // its number
   std::atomic<uint32_t> hash;       // the rolling hash after it
   std::atomic<int32_t> root;        // -1: none
-  std::atomic<uint8_t> collective, type, op, used;
+  std::atomic<uint8_t> collective, type, op, variant;
 };
 
 // Towards and from one peer: written by the owner of the block.

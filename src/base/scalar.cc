@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/scalar.h"
+#include "base/scalar.h"
 
 #include <algorithm>
 #include <cmath>

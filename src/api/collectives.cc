@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// The communication calls: arguments to values, checked, submitted.
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "api/group.h"
+#include "api/result.h"
+#include "axon/axon.h"
+#include "base/scalar.h"
+#include "base/status.h"
+#include "comm/check_args.h"
+
+namespace axon {
+namespace {
+
+absl::Status SetType(int type, CollectiveArgs* args) {
+  if (type < 0 || type >= axonNumTypes) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "data type %d is not one of 0 to %d", type, axonNumTypes - 1));
+  }
+  args->type = static_cast<DataType>(type);
+  return absl::OkStatus();
+}
+
+absl::Status SetOp(const axonComm& comm, int op, CollectiveArgs* args) {
+  if (op >= 0 && op <= axonBitXor) {
+    args->op = static_cast<ReduceOp>(op);
+    return absl::OkStatus();
+  }
+  const auto made = comm.ops.find(op);
+  if (made == comm.ops.end()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "operator %d is neither built in nor made by axonRedOpCreatePreMulSum "
+        "for this communicator",
+        op));
+  }
+  if (made->second.type != args->type) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "operator %d was made for %s, not for %s", op, Name(made->second.type),
+        Name(args->type)));
+  }
+  args->op = ReduceOp::kPreMulSum;
+  args->factor = made->second.factor;
+  args->factor_at = made->second.factor_at;
+  return absl::OkStatus();
+}
+
+constexpr int kNoOp = -1;
+
+// Fills in type and operator, checks, submits.
+axonResult_t Call(CollectiveArgs args, int type, int op, axonComm_t comm,
+                  axonStream_t stream) {
+  absl::Status status = CheckHandle(comm);
+  if (!status.ok()) return ToResult(status);
+  if (stream != nullptr) status = CheckHandle(stream);
+  if (status.ok()) status = SetType(type, &args);
+  if (status.ok() && op != kNoOp) status = SetOp(*comm, op, &args);
+  if (status.ok()) {
+    status = CheckCollective(args, comm->comm->size(), comm->comm->rank());
+  }
+  if (!status.ok()) return ToResult(status, comm);
+  return Submit(comm, std::move(args), stream);
+}
+
+CollectiveArgs Args(Collective collective, const void* in, void* out,
+                    size_t count, int root = 0) {
+  CollectiveArgs args;
+  args.collective = collective;
+  args.in = in;
+  args.out = out;
+  args.count = count;
+  args.root = root;
+  return args;
+}
+
+uint64_t HashOf(const std::vector<int64_t>& numbers) {
+  // FNV-1a over words.
+  uint64_t hash = 0xcbf29ce484222325;
+  for (int64_t n : numbers) {
+    hash = (hash ^ static_cast<uint64_t>(n)) * 0x100000001b3;
+  }
+  return hash;
+}
+
+// counts and displacements, copied; displs NULL packs.
+absl::Status SetParts(const int64_t* counts, const int64_t* displs, int ranks,
+                      std::vector<int64_t>* lengths,
+                      std::vector<int64_t>* offsets) {
+  if (counts == nullptr) {
+    return absl::InvalidArgumentError(
+        "the array of counts is NULL; it has one entry a rank");
+  }
+  lengths->assign(counts, counts + ranks);
+  if (displs == nullptr) {
+    *offsets = PackedOffsets(*lengths);
+  } else {
+    offsets->assign(displs, displs + ranks);
+  }
+  return absl::OkStatus();
+}
+
+axonResult_t UnevenCall(CollectiveArgs args, const int64_t* counts,
+                        const int64_t* displs, int type, int op,
+                        axonComm_t comm, axonStream_t stream) {
+  absl::Status status = CheckHandle(comm);
+  if (!status.ok()) return ToResult(status);
+  status = SetParts(counts, displs, comm->comm->size(), &args.lengths,
+                    &args.offsets);
+  if (!status.ok()) return ToResult(status, comm);
+  args.variant = CallVariant::kUneven;
+  args.extra = HashOf(args.lengths);
+  return Call(std::move(args), type, op, comm, stream);
+}
+
+axonResult_t Message(bool send, void* buffer, size_t count, int type, int peer,
+                     axonComm_t comm, axonStream_t stream) {
+  absl::Status status = CheckHandle(comm);
+  if (!status.ok()) return ToResult(status);
+  if (stream != nullptr) status = CheckHandle(stream);
+  CollectiveArgs typed;
+  if (status.ok()) status = SetType(type, &typed);
+  MessageArgs args{send, buffer, 0, peer};
+  if (status.ok()) {
+    status = CheckMessage(args, count, typed.type, comm->comm->size());
+  }
+  if (status.ok() && peer == comm->comm->rank() && !InGroup()) {
+    status = absl::InvalidArgumentError(
+        "a message to the own rank needs a group with its send and its receive");
+  }
+  if (!status.ok()) return ToResult(status, comm);
+  args.bytes = count * ElementSize(typed.type);
+  return Submit(comm, {&args, 1}, stream);
+}
+
+void AddMessages(bool send, const Parts& parts, size_t element,
+                 std::vector<MessageArgs>* messages) {
+  for (size_t r = 0; r < parts.lengths.size(); ++r) {
+    auto* base = static_cast<std::byte*>(const_cast<void*>(parts.base));
+    messages->push_back(
+        {send,
+         base == nullptr ? nullptr
+                         : base + static_cast<size_t>(parts.offsets[r]) * element,
+         static_cast<size_t>(parts.lengths[r]) * element,
+         static_cast<int>(r)});
+  }
+}
+
+}  // namespace
+}  // namespace axon
+
+using axon::Args;
+using axon::Collective;
+
+axonResult_t axonAllReduce(const void* sendbuff, void* recvbuff, size_t count,
+                           axonDataType_t datatype, axonRedOp_t op,
+                           axonComm_t comm, axonStream_t stream) noexcept {
+  return axon::Call(Args(Collective::kAllReduce, sendbuff, recvbuff, count),
+                    datatype, op, comm, stream);
+}
+
+axonResult_t axonBroadcast(const void* sendbuff, void* recvbuff, size_t count,
+                           axonDataType_t datatype, int root, axonComm_t comm,
+                           axonStream_t stream) noexcept {
+  return axon::Call(
+      Args(Collective::kBroadcast, sendbuff, recvbuff, count, root), datatype,
+      axon::kNoOp, comm, stream);
+}
+
+axonResult_t axonBcast(void* buff, size_t count, axonDataType_t datatype,
+                       int root, axonComm_t comm,
+                       axonStream_t stream) noexcept {
+  return axonBroadcast(buff, buff, count, datatype, root, comm, stream);
+}
+
+axonResult_t axonReduce(const void* sendbuff, void* recvbuff, size_t count,
+                        axonDataType_t datatype, axonRedOp_t op, int root,
+                        axonComm_t comm, axonStream_t stream) noexcept {
+  return axon::Call(Args(Collective::kReduce, sendbuff, recvbuff, count, root),
+                    datatype, op, comm, stream);
+}
+
+axonResult_t axonAllGather(const void* sendbuff, void* recvbuff,
+                           size_t sendcount, axonDataType_t datatype,
+                           axonComm_t comm, axonStream_t stream) noexcept {
+  return axon::Call(Args(Collective::kAllGather, sendbuff, recvbuff, sendcount),
+                    datatype, axon::kNoOp, comm, stream);
+}
+
+axonResult_t axonReduceScatter(const void* sendbuff, void* recvbuff,
+                               size_t recvcount, axonDataType_t datatype,
+                               axonRedOp_t op, axonComm_t comm,
+                               axonStream_t stream) noexcept {
+  return axon::Call(
+      Args(Collective::kReduceScatter, sendbuff, recvbuff, recvcount), datatype,
+      op, comm, stream);
+}
+
+axonResult_t axonAlltoAll(const void* sendbuff, void* recvbuff, size_t count,
+                          axonDataType_t datatype, axonComm_t comm,
+                          axonStream_t stream) noexcept {
+  return axon::Call(Args(Collective::kAlltoAll, sendbuff, recvbuff, count),
+                    datatype, axon::kNoOp, comm, stream);
+}
+
+axonResult_t axonGather(const void* sendbuff, void* recvbuff, size_t count,
+                        axonDataType_t datatype, int root, axonComm_t comm,
+                        axonStream_t stream) noexcept {
+  return axon::Call(Args(Collective::kGather, sendbuff, recvbuff, count, root),
+                    datatype, axon::kNoOp, comm, stream);
+}
+
+axonResult_t axonScatter(const void* sendbuff, void* recvbuff, size_t count,
+                         axonDataType_t datatype, int root, axonComm_t comm,
+                         axonStream_t stream) noexcept {
+  return axon::Call(Args(Collective::kScatter, sendbuff, recvbuff, count, root),
+                    datatype, axon::kNoOp, comm, stream);
+}
+
+axonResult_t axonBarrier(axonComm_t comm, axonStream_t stream) noexcept {
+  return axon::Call(Args(Collective::kBarrier, nullptr, nullptr, 0), axonUint8,
+                    axon::kNoOp, comm, stream);
+}
+
+axonResult_t axonAllGatherV(const void* sendbuff, void* recvbuff,
+                            const int64_t* counts, const int64_t* displs,
+                            axonDataType_t datatype, axonComm_t comm,
+                            axonStream_t stream) noexcept {
+  return axon::UnevenCall(Args(Collective::kAllGather, sendbuff, recvbuff, 0),
+                          counts, displs, datatype, axon::kNoOp, comm, stream);
+}
+
+axonResult_t axonReduceScatterV(const void* sendbuff, void* recvbuff,
+                                const int64_t* counts, const int64_t* displs,
+                                axonDataType_t datatype, axonRedOp_t op,
+                                axonComm_t comm,
+                                axonStream_t stream) noexcept {
+  return axon::UnevenCall(
+      Args(Collective::kReduceScatter, sendbuff, recvbuff, 0), counts, displs,
+      datatype, op, comm, stream);
+}
+
+axonResult_t axonAlltoAllV(const void* sendbuff, const int64_t* sendcounts,
+                           const int64_t* sdispls, void* recvbuff,
+                           const int64_t* recvcounts, const int64_t* rdispls,
+                           axonDataType_t datatype, axonComm_t comm,
+                           axonStream_t stream) noexcept {
+  absl::Status status = axon::CheckHandle(comm);
+  if (!status.ok()) return axon::ToResult(status);
+  const int ranks = comm->comm->size();
+  std::vector<int64_t> send_lengths, send_offsets, recv_lengths, recv_offsets;
+  status = axon::SetParts(sendcounts, sdispls, ranks, &send_lengths,
+                          &send_offsets);
+  if (status.ok()) {
+    status = axon::SetParts(recvcounts, rdispls, ranks, &recv_lengths,
+                            &recv_offsets);
+  }
+  axon::CollectiveArgs entry = Args(Collective::kAlltoAll, nullptr, nullptr, 0);
+  if (status.ok()) status = axon::SetType(datatype, &entry);
+  const axon::Parts send{"sendbuff", sendbuff, send_lengths, send_offsets};
+  const axon::Parts recv{"recvbuff", recvbuff, recv_lengths, recv_offsets};
+  if (status.ok()) status = axon::CheckAlltoAllV(send, recv, entry.type);
+  if (!status.ok()) return axon::ToResult(status, comm);
+  // All ranks meet in the call, then each pair settles its sizes by itself.
+  entry.variant = axon::CallVariant::kUneven;
+  const size_t element = axon::ElementSize(entry.type);
+  const axonResult_t entered =
+      axon::Call(std::move(entry), datatype, axon::kNoOp, comm, stream);
+  if (entered != axonSuccess) return entered;
+  std::vector<axon::MessageArgs> messages;
+  axon::AddMessages(false, recv, element, &messages);
+  axon::AddMessages(true, send, element, &messages);
+  return axon::Submit(comm, messages, stream);
+}
+
+axonResult_t axonSend(const void* sendbuff, size_t count,
+                      axonDataType_t datatype, int peer, axonComm_t comm,
+                      axonStream_t stream) noexcept {
+  return axon::Message(true, const_cast<void*>(sendbuff), count, datatype, peer,
+                       comm, stream);
+}
+
+axonResult_t axonRecv(void* recvbuff, size_t count, axonDataType_t datatype,
+                      int peer, axonComm_t comm,
+                      axonStream_t stream) noexcept {
+  return axon::Message(false, recvbuff, count, datatype, peer, comm, stream);
+}
+
+axonResult_t axonRedOpCreatePreMulSum(axonRedOp_t* op, void* scalar,
+                                      axonDataType_t datatype,
+                                      axonScalarResidence_t residence,
+                                      axonComm_t comm) noexcept {
+  absl::Status status = axon::CheckHandle(comm);
+  if (!status.ok()) return axon::ToResult(status);
+  axon::CollectiveArgs typed;
+  status = axon::SetType(datatype, &typed);
+  if (status.ok() && (op == nullptr || scalar == nullptr)) {
+    status = absl::InvalidArgumentError("op and scalar must not be NULL");
+  }
+  if (status.ok() && residence != axonScalarDevice &&
+      residence != axonScalarHostImmediate) {
+    status = absl::InvalidArgumentError(absl::StrFormat(
+        "residence %d is neither device (0) nor host immediate (1)",
+        static_cast<int>(residence)));
+  }
+  if (!status.ok()) return axon::ToResult(status, comm);
+  const bool later = residence == axonScalarDevice;
+  // Handles of other communicators are told apart by their address bits.
+  const auto base = static_cast<int>(
+      (reinterpret_cast<uintptr_t>(comm) >> 6 & 0x7fff) << 16 | 0x100);
+  const int handle = base + comm->next_op++ % 0xfe00;
+  comm->ops[handle] = {typed.type,
+                       later ? 1 : axon::ReadScalar(scalar, typed.type),
+                       later ? scalar : nullptr};
+  *op = static_cast<axonRedOp_t>(handle);
+  return axonSuccess;
+}
+
+axonResult_t axonRedOpDestroy(axonRedOp_t op, axonComm_t comm) noexcept {
+  const absl::Status status = axon::CheckHandle(comm);
+  if (!status.ok()) return axon::ToResult(status);
+  if (comm->ops.erase(op) == 1) return axonSuccess;
+  return axon::ToResult(
+      absl::InvalidArgumentError(absl::StrFormat(
+          "operator %d was not made for this communicator, or is destroyed",
+          static_cast<int>(op))),
+      comm);
+}

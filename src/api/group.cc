@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/group.h"
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "api/result.h"
+
+namespace axon {
+namespace {
+
+// A call that waits for GroupEnd.
+struct Pending {
+  axonComm* comm;
+  axonStream* stream;  // null: done when GroupEnd returns
+  std::unique_ptr<CallTask> task;
+  MessagesTask* messages;  // the same task, if it is one
+};
+
+struct OpenGroup {
+  int depth = 0;
+  int64_t timeout_ms = -1;
+  std::vector<Pending> calls;
+  std::vector<std::function<absl::Status()>> inits;
+};
+
+// Of its own thread: groups are per thread.
+thread_local OpenGroup group;
+thread_local int64_t next_timeout_ms = -1;
+
+absl::Status RunInits(std::vector<std::function<absl::Status()>> inits) {
+  std::vector<absl::Status> results(inits.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < inits.size(); ++i) {
+    threads.emplace_back([&, i] { results[i] = inits[i](); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const absl::Status& result : results) {
+    if (!result.ok()) return result;
+  }
+  return absl::OkStatus();
+}
+
+// Queues what has a stream, runs the rest together.
+axonResult_t Launch(std::vector<Pending> calls) {
+  std::vector<CallTask*> here;
+  std::vector<std::unique_ptr<Inside>> inside;
+  axonComm* first = nullptr;
+  for (Pending& call : calls) {
+    if (first == nullptr) first = call.comm;
+    if (call.stream != nullptr) {
+      call.comm->comm->process().core().Enqueue(call.stream->stream,
+                                                std::move(call.task));
+    } else {
+      inside.push_back(std::make_unique<Inside>(*call.comm));
+      here.push_back(call.task.get());
+    }
+  }
+  return ToResult(RunBlocking(here), first);
+}
+
+// A group is one call for timeouts.
+int64_t TimeoutOfThisCall() {
+  if (group.depth == 0) return TakeCallTimeout();
+  if (group.timeout_ms < 0) group.timeout_ms = TakeCallTimeout();
+  return group.timeout_ms;
+}
+
+}  // namespace
+
+bool InGroup() { return group.depth > 0; }
+
+int64_t TakeCallTimeout() { return std::exchange(next_timeout_ms, -1); }
+
+axonResult_t Submit(axonComm* comm, CollectiveArgs args, axonStream* stream) {
+  const int64_t timeout_ms = TimeoutOfThisCall();
+  if (group.depth == 0 && stream == nullptr) {
+    Inside inside(*comm);
+    CollectiveTask task(*comm->comm, std::move(args), timeout_ms);
+    return ToResult(RunBlocking(task), comm);
+  }
+  auto task = std::make_unique<CollectiveTask>(*comm->comm, std::move(args),
+                                               timeout_ms);
+  if (group.depth > 0) {
+    group.calls.push_back({comm, stream, std::move(task), nullptr});
+  } else {
+    comm->comm->process().core().Enqueue(stream->stream, std::move(task));
+  }
+  return axonSuccess;
+}
+
+axonResult_t Submit(axonComm* comm, absl::Span<const MessageArgs> messages,
+                    axonStream* stream) {
+  const int64_t timeout_ms = TimeoutOfThisCall();
+  if (group.depth > 0) {
+    for (Pending& call : group.calls) {
+      if (call.comm != comm || call.stream != stream ||
+          call.messages == nullptr) {
+        continue;
+      }
+      for (const MessageArgs& message : messages) call.messages->Add(message);
+      return axonSuccess;
+    }
+  }
+  auto task =
+      std::make_unique<MessagesTask>(*comm->comm, messages, timeout_ms);
+  if (group.depth > 0) {
+    MessagesTask* const raw = task.get();
+    group.calls.push_back({comm, stream, std::move(task), raw});
+    return axonSuccess;
+  }
+  if (stream != nullptr) {
+    comm->comm->process().core().Enqueue(stream->stream, std::move(task));
+    return axonSuccess;
+  }
+  Inside inside(*comm);
+  return ToResult(RunBlocking(*task), comm);
+}
+
+axonResult_t SubmitInit(std::function<absl::Status()> init) {
+  if (group.depth == 0) return ToResult(init());
+  group.inits.push_back(std::move(init));
+  return axonSuccess;
+}
+
+}  // namespace axon
+
+axonResult_t axonGroupStart() noexcept {
+  ++axon::group.depth;
+  return axonSuccess;
+}
+
+axonResult_t axonGroupEnd() noexcept {
+  auto& group = axon::group;
+  if (group.depth == 0) {
+    return axon::ToResult(absl::FailedPreconditionError(
+        "axonGroupEnd without axonGroupStart on this thread"));
+  }
+  if (--group.depth > 0) return axonSuccess;
+  auto ended = std::exchange(group, {});
+  if (!ended.inits.empty() && !ended.calls.empty()) {
+    return axon::ToResult(absl::FailedPreconditionError(
+        "a group creates communicators or makes calls, not both"));
+  }
+  if (absl::Status status = axon::RunInits(std::move(ended.inits));
+      !status.ok()) {
+    return axon::ToResult(status);
+  }
+  return axon::Launch(std::move(ended.calls));
+}
+
+axonResult_t axonSetCallTimeout(int milliseconds) noexcept {
+  if (milliseconds < 0) {
+    return axon::ToResult(absl::InvalidArgumentError(
+        "a timeout is at least 0 milliseconds (0 means none)"));
+  }
+  axon::next_timeout_ms = milliseconds;
+  return axonSuccess;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a call goes after its arguments were checked: it is run at once, queued
+// on a stream, or kept until the thread's outermost group ends.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "api/handles.h"
+#include "comm/tasks.h"
+
+namespace axon {
+
+// True between GroupStart and GroupEnd on this thread.
+bool InGroup();
+// The limit that axonSetCallTimeout set for this thread's next call, -1: none.
+// Taken once, or once a group.
+int64_t TakeCallTimeout();
+
+axonResult_t Submit(axonComm* comm, CollectiveArgs args, axonStream* stream);
+axonResult_t Submit(axonComm* comm, absl::Span<const MessageArgs> messages,
+                    axonStream* stream);
+// Creation of a communicator: at once, or on a thread of its own at GroupEnd.
+axonResult_t SubmitInit(std::function<absl::Status()> init);
+
+}  // namespace axon

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/handles.h"
+
+#include <pthread.h>
+
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/status.h"
+
+namespace axon {
+namespace {
+
+// Set in the child by fork's handler, read by every call; relaxed: the child has
+// one thread.
+std::atomic<bool> forked{false};
+// The process once it exists; release and acquire: its contents.
+std::atomic<Process*> process_made{nullptr};
+
+void AfterForkInChild() {
+  forked.store(true, std::memory_order_relaxed);
+  process_made.load(std::memory_order_acquire)->CloseInChild();
+}
+
+LogLevel LevelOf(const std::string& text) {
+  if (text == "none") return LogLevel::kNone;
+  if (text == "error") return LogLevel::kError;
+  if (text == "info") return LogLevel::kInfo;
+  if (text == "debug") return LogLevel::kDebug;
+  return LogLevel::kWarn;
+}
+
+absl::StatusOr<Process*> MakeProcess() {
+  std::vector<std::string> warnings;
+  ASSIGN_OR_RETURN(Settings settings,
+                   ReadSettings(ProcessEnvironment(), &warnings));
+  SetLogLevel(LevelOf(settings.log));
+  for (const std::string& warning : warnings) {
+    LogLine(LogLevel::kWarn, warning);
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Process> process,
+                   Process::Create(std::move(settings)));
+  process_made.store(process.get(), std::memory_order_release);
+  pthread_atfork(nullptr, nullptr, AfterForkInChild);
+  // Its threads run to the end of the process, and so does it.
+  return process.release();
+}
+
+}  // namespace
+
+bool InForkedChild() { return forked.load(std::memory_order_relaxed); }
+
+absl::StatusOr<Process*> TheProcess() {
+  if (InForkedChild()) {
+    return absl::FailedPreconditionError(
+        "this process is a child of fork() of one that uses Axon; only the "
+        "parent may go on using it (exec, or start workers with spawn)");
+  }
+  static const absl::StatusOr<Process*>* const process =
+      new absl::StatusOr<Process*>(MakeProcess());
+  return *process;
+}
+
+absl::Status CheckHandle(const axonComm* comm) {
+  if (InForkedChild()) return TheProcess().status();
+  if (comm == nullptr) {
+    return absl::InvalidArgumentError("the communicator is NULL");
+  }
+  if (!IsHandle(comm)) {
+    return absl::InvalidArgumentError(
+        "the communicator is not a live one (destroyed, aborted or not made "
+        "by Axon)");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckHandle(const axonStream* stream) {
+  if (InForkedChild()) return TheProcess().status();
+  if (IsHandle(stream)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      stream == nullptr ? "the stream is NULL"
+                        : "the stream is not one of axonStreamCreate");
+}
+
+absl::Status CheckHandle(const axonEvent* event) {
+  if (InForkedChild()) return TheProcess().status();
+  if (IsHandle(event)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      event == nullptr ? "the event is NULL"
+                       : "the event is not one of axonEventCreate");
+}
+
+}  // namespace axon
