@@ -30,6 +30,12 @@ OpenList& Open() {
   return *list;
 }
 
+// From now to `end`, 0 if that has passed.
+milliseconds Left(std::chrono::steady_clock::time_point end) {
+  return std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(
+                                       end - std::chrono::steady_clock::now()));
+}
+
 int TimeoutMs(milliseconds timeout) {
   return static_cast<int>(std::clamp<int64_t>(timeout.count(), 1, INT_MAX));
 }
@@ -52,7 +58,7 @@ std::shared_ptr<Communicator> Communicator::Create(const axonUniqueId& id,
       if (open->released_ && open->Idle()) leftovers.push_back(open);
     }
   }
-  for (const auto& open : leftovers) open->Shutdown();
+  for (const auto& open : leftovers) open->Release();
 
   std::shared_ptr<Communicator> made(new Communicator(size, timeout));
   axonConfig_t config = AXON_CONFIG_INITIALIZER;
@@ -183,24 +189,22 @@ std::string Communicator::LastError() {
 
 bool Communicator::closed() const { return comm_.load() == nullptr; }
 
-void Communicator::FreeStreams() {
-  std::lock_guard lock(call_mutex_);
+// Nothing is queued. False if a call was still running after `limit`.
+bool Communicator::Close(milliseconds limit) {
+  std::shared_ptr<Communicator> self;  // dies after the locks are free
+  std::unique_lock calls(call_mutex_, limit);
+  if (!calls.owns_lock()) return false;
+  axonComm_t comm;
+  {
+    std::lock_guard queries(query_mutex_);
+    comm = comm_.exchange(nullptr);
+  }
+  if (comm != nullptr) axonCommDestroy(comm);
   for (axonStream_t& stream : streams_) {
     if (stream != nullptr) axonStreamDestroy(stream);
     stream = nullptr;
   }
-}
-
-// Nothing is queued.
-void Communicator::Close() {
-  axonComm_t comm;
-  {
-    std::scoped_lock lock(call_mutex_, query_mutex_);
-    comm = comm_.exchange(nullptr);
-  }
-  if (comm != nullptr) axonCommDestroy(comm);
-  FreeStreams();
-  std::shared_ptr<Communicator> self;  // dies after the lock is free
+  calls.unlock();
   std::lock_guard lock(Open().mutex);
   for (auto it = Open().all.begin(); it != Open().all.end(); ++it) {
     if (it->get() != this) continue;
@@ -208,11 +212,13 @@ void Communicator::Close() {
     Open().all.erase(it);
     break;
   }
+  return true;
 }
 
-void Communicator::Shutdown() {
-  if (!closed() && !WaitIdle(timeout())) return Abort();
-  Close();
+void Communicator::Shutdown(milliseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  if (WaitIdle(limit) && Close(Left(end))) return;
+  Abort();
 }
 
 void Communicator::Abort() {
@@ -227,8 +233,9 @@ void Communicator::Abort() {
     if (calling_.load()) std::this_thread::sleep_for(kEnterLimit);
     axonCommAbort(comm);
   }
-  // Unless something is stuck, close; else the streams are left to the exit.
-  if (WaitIdle(kAbortLimit)) Close();
+  // If something is stuck even so, its stream is left to the end of the
+  // process.
+  if (WaitIdle(kAbortLimit)) Close(kAbortLimit);
 }
 
 void Communicator::Release() {
@@ -236,22 +243,17 @@ void Communicator::Release() {
     std::lock_guard lock(Open().mutex);
     released_ = true;
   }
-  if (!closed() && Idle()) Close();
+  if (!closed() && Idle()) Close(milliseconds(0));
 }
 
-void Communicator::ShutdownAll() {
+void Communicator::ShutdownAll(milliseconds limit) {
   std::vector<std::shared_ptr<Communicator>> all;
   {
     std::lock_guard lock(Open().mutex);
     all.assign(Open().all.begin(), Open().all.end());
   }
-  for (const auto& open : all) {
-    if (open->Idle()) {
-      open->Shutdown();
-    } else {
-      open->Abort();
-    }
-  }
+  const auto end = std::chrono::steady_clock::now() + limit;
+  for (const auto& open : all) open->Shutdown(Left(end));
 }
 
 }  // namespace torch_axon

@@ -57,9 +57,9 @@ class Communicator {
   axonResult_t AsyncError();
   std::string LastError();
 
-  // Waits for what is queued, at most for the timeout, then closes. Again: does
-  // nothing.
-  void Shutdown();
+  // Waits for what is queued or running, at most for `limit`, then closes; what
+  // is not done by then is aborted. Again: does nothing.
+  void Shutdown(std::chrono::milliseconds limit);
   // Ends running calls with an error and closes; returns soon.
   void Abort();
   // Its process group goes: closes if nothing is queued, else leaves that to
@@ -67,8 +67,8 @@ class Communicator {
   void Release();
   bool closed() const;
 
-  // Closes all that are open; with work in flight, by Abort.
-  static void ShutdownAll();
+  // Closes all that are open; they share `limit`.
+  static void ShutdownAll(std::chrono::milliseconds limit);
 
  private:
   Communicator(int size, std::chrono::milliseconds timeout);
@@ -78,8 +78,7 @@ class Communicator {
   void Started(Lane lane);
   bool WaitIdle(std::chrono::milliseconds limit);
   bool Idle() const;
-  void FreeStreams();
-  void Close();
+  bool Close(std::chrono::milliseconds limit);
 
   // Writers: Create, and Abort and Close, which take it away with an exchange.
   // Readers: callers. Sequentially consistent with calling_: either a caller
@@ -91,7 +90,7 @@ class Communicator {
   // texts; relaxed, as nothing else is published with it.
   std::atomic<int64_t> timeout_ms_;
 
-  std::mutex call_mutex_;              // one call at a time; guards streams_
+  std::timed_mutex call_mutex_;        // one call at a time; guards streams_
   std::vector<axonStream_t> streams_;  // [0], sends by peer, receives by peer
 
   std::mutex query_mutex_;  // the communicator is not freed while it is held

@@ -9,7 +9,11 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <chrono>
+#include <thread>
+
 #include "completions.h"
+#include "gil.h"
 #include "process_group.h"
 
 namespace py = pybind11;
@@ -22,7 +26,12 @@ using Ptr = c10::intrusive_ptr<T>;
 using Free = py::call_guard<py::gil_scoped_release>;
 using std::chrono::milliseconds;
 
+// At exit: how long queued calls may still take, and then callbacks.
+constexpr milliseconds kDrainLimit{2000};
 constexpr milliseconds kStopLimit{5000};
+constexpr milliseconds kReturnLimit{1000};
+// From the end of a call back into Python.
+constexpr milliseconds kUnwindTime{50};
 
 Ptr<Options> MakeOptions(const std::string& backend, milliseconds timeout) {
   return c10::make_intrusive<Options>(backend, timeout);
@@ -35,9 +44,23 @@ Ptr<ProcessGroupAxon> MakePlain(const Ptr<c10d::Store>& store, int rank,
       store, rank, size, c10::make_intrusive<Options>("axon", timeout));
 }
 
+// Other threads whose calls end here must be back in Python before it goes.
+void LetCallersReturn() {
+  if (ReleaseGil::UnderWay() == 0) return;
+  const auto end = std::chrono::steady_clock::now() + kReturnLimit;
+  while (ReleaseGil::UnderWay() != 0 &&
+         std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+}
+
+// Called without Python's lock, which callbacks and callers need to end.
 void ShutdownAll() {
-  Communicator::ShutdownAll();
+  const bool busy = ReleaseGil::UnderWay() != 0;
+  Communicator::ShutdownAll(kDrainLimit);
   Completions::Get().Stop(kStopLimit);
+  LetCallersReturn();
+  if (busy) std::this_thread::sleep_for(kUnwindTime);
 }
 
 int Version() {
@@ -64,6 +87,7 @@ PYBIND11_MODULE(_C, m) {
       .def(py::init(&MakePlain), py::arg("store"), py::arg("rank"),
            py::arg("size"),
            py::arg("timeout") = milliseconds(kBackendDefaultTimeout), Free())
+      .def_property_readonly("options", &ProcessGroupAxon::options)
       .def("get_error", &ProcessGroupAxon::getError, Free());
 
   m.def("shutdown_all", &ShutdownAll, Free());

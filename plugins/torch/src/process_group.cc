@@ -122,7 +122,7 @@ void ProcessGroupAxon::abort() {
 
 void ProcessGroupAxon::shutdown() {
   const ReleaseGil release;
-  comm_->Shutdown();
+  comm_->Shutdown(comm_->timeout());
 }
 
 // Memory that the ranks of this machine read in place.

@@ -32,6 +32,8 @@ class ProcessGroupAxon final : public c10d::Backend {
                    int size, c10::intrusive_ptr<Options> options);
   ~ProcessGroupAxon() override;
 
+  const c10::intrusive_ptr<Options>& options() const { return options_; }
+
   // process_group.cc: life and errors.
   const std::string getBackendName() const override;
   c10::intrusive_ptr<c10d::Backend::Options> getBackendOptions() override;

@@ -134,7 +134,7 @@ def _strided(rank, world):
     assert torch.all(out == world)
     y = torch.complex(torch.ones(4), torch.full((4,), float(rank))).conj()
     got = [torch.zeros(4, dtype=torch.complex64) for _ in range(world)]
-    dist.all_gather(got, y)
+    dist.distributed_c10d._get_default_group().allgather([got], [y]).wait()
     assert all(torch.all(got[r].imag == -r) for r in range(world))
     leaf = torch.full((4, 4), float(rank), requires_grad=True)
     dist.broadcast(leaf, 0)

@@ -18,7 +18,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-DEADLINE = 60.0
+DEADLINE = 20.0
 GROUP_TIMEOUT = timedelta(seconds=30)
 
 _context = multiprocessing.get_context("forkserver")
