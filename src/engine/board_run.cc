@@ -52,11 +52,7 @@ void BoardRun::Start(const Setup& setup, const Signature& signature) {
     lease_ = outbox_.Take(total, view_.call(), after_);
     after_ = lease_.after;
   }
-  constexpr size_t kWalkers = kMaxSources + 2;
-  if (sources_.capacity() < kWalkers) {
-    sources_.reserve(kWalkers);
-    destinations_.reserve(2);
-  }
+  pass_.Reserve(kMaxLocalRanks + 2, 2);
 }
 
 Poll BoardRun::Step() {
@@ -159,10 +155,36 @@ Poll BoardRun::AwaitIncoming(const PlannedOp& op, int slice) {
     const RankShape& shape = setup_.plan->ranks[in.peer];
     Poll poll = view_.AwaitLine(in.peer, shape.prologue);
     if (poll != Poll::kReady) return poll;
+    if (!LiesInArena(in)) {
+      view_.board().Fail(absl::InternalError(
+          absl::StrFormat("the line of %s names memory outside its arena",
+                          view_.board().Describe(in.peer))));
+      return Poll::kFailed;
+    }
     poll = view_.AwaitDone(in.peer, DoneAt(in.peer, in.ready, slice));
     if (poll != Poll::kReady) return poll;
   }
   return Poll::kReady;
+}
+
+bool BoardRun::LiesInArena(const Incoming& in) const {
+  const auto& place = view_.peer(in.peer).body->place;
+  const Board& board = view_.board();
+  if (const Ref ref = RefOf(place, in.source.buffer); ref != 0) {
+    // Mapped buffers have blocks of equal length.
+    const size_t blocks =
+        CeilDiv(static_cast<size_t>(in.source.first) + in.source.count,
+                static_cast<size_t>(setup_.cutting.cuts));
+    const size_t length = in.source.buffer == Buffer::kIn
+                              ? setup_.call.in_layout.length
+                              : setup_.call.out_layout.length;
+    return board.Address(in.peer, ref,
+                         blocks * length * setup_.cutting.element_size) !=
+           nullptr;
+  }
+  return in.source.count == 0 ||
+         (board.InArena(in.peer, place.outbox, outbox_.size()) != nullptr &&
+          place.position <= outbox_.size());
 }
 
 Poll BoardRun::AwaitOutbox(int slice) {
@@ -209,23 +231,6 @@ uint64_t BoardRun::SlicePosition(int rank, uint64_t position, int slice) const {
   return s % (outbox_.size() / bytes) * bytes;
 }
 
-Walker BoardRun::Mine(Span span, int slice) const {
-  if (span.buffer == Buffer::kScratch) {
-    // A piece of scratch holds what a block has in this slice (Bind sees to it
-    // that blocks are not cut further).
-    const size_t count =
-        SegmentOf({setup_.call.in_layout.length}, setup_.cutting, 0, slice, 0, 1)
-            .count;
-    return Walker::Packed(
-        setup_.scratch + span.first * count * setup_.cutting.element_size,
-        span.count * count);
-  }
-  const bool in = span.buffer == Buffer::kIn;
-  return Walker(in ? setup_.call.in : setup_.call.out,
-                in ? setup_.call.in_layout : setup_.call.out_layout,
-                setup_.cutting, span, slice);
-}
-
 Walker BoardRun::Box(const PlannedOp& op, int slice) const {
   return Walker::Packed(
       setup_.outbox_memory +
@@ -236,10 +241,7 @@ Walker BoardRun::Box(const PlannedOp& op, int slice) const {
 Walker BoardRun::Message(const Incoming& in, int slice) const {
   const auto& place = view_.peer(in.peer).body->place;
   const Board& board = view_.board();
-  const Ref ref = in.source.buffer == Buffer::kIn    ? place.in
-                  : in.source.buffer == Buffer::kOut ? place.out
-                                                     : 0;
-  if (ref != 0) {
+  if (const Ref ref = RefOf(place, in.source.buffer); ref != 0) {
     return Walker(board.Address(in.peer, ref, 0),
                   in.source.buffer == Buffer::kIn ? setup_.call.in_layout
                                                   : setup_.call.out_layout,
@@ -252,95 +254,50 @@ Walker BoardRun::Message(const Incoming& in, int slice) const {
       in.source.count * unit_bytes_));
 }
 
-int BoardRun::CollectDestinations(const PlannedOp& op, int slice) {
-  destinations_.clear();
+void BoardRun::AddDestinations(const PlannedOp& op, int slice) {
   const bool sends = op.kind == OpKind::kSend || op.kind == OpKind::kPublish;
-  if (!sends) destinations_.push_back(Mine(op.destination, slice));
+  if (!sends) pass_.AddDestination(Mine(op.destination, slice));
   const Buffer sent = sends ? op.source.buffer : op.destination.buffer;
-  if (op.unit >= 0 && !ReadInPlace(sent)) {
-    destinations_.push_back(Box(op, slice));
-  }
-  return static_cast<int>(destinations_.size());
+  if (op.unit >= 0 && !ReadInPlace(sent)) pass_.AddDestination(Box(op, slice));
 }
 
 void BoardRun::Move(const PlannedOp& op, int slice) {
-  const int m = CollectDestinations(op, slice);
-  if (m == 0) return;
-  Walker source =
-      op.num_incoming > 0
-          ? Message(setup_.plan->incoming[op.first_incoming], slice)
-          : Mine(op.source, slice);
+  pass_.Clear();
+  AddDestinations(op, slice);
+  if (!pass_.has_destination()) return;
+  pass_.AddSource(op.num_incoming > 0
+                      ? Message(setup_.plan->incoming[op.first_incoming], slice)
+                      : Mine(op.source, slice));
   // The bounded walker of the two says how much there is.
   const bool sends = op.kind == OpKind::kSend || op.kind == OpKind::kPublish;
-  Walker bound = Mine(sends ? op.source : op.destination, slice);
-  const size_t size = setup_.cutting.element_size;
-  while (!bound.done()) {
-    size_t n = std::min(bound.left(), source.left());
-    for (int i = 0; i < m; ++i) n = std::min(n, destinations_[i].left());
-    if (n == 0) break;
-    for (int i = 0; i < m; ++i) {
-      auto* to = const_cast<std::byte*>(destinations_[i].at());
-      if (to != source.at()) CopyBytes(to, source.at(), n * size);
-      destinations_[i].Skip(n, size);
-    }
-    source.Skip(n, size);
-    bound.Skip(n, size);
-  }
+  pass_.Copy(Mine(sends ? op.source : op.destination, slice),
+             setup_.cutting.element_size);
 }
 
-int BoardRun::CollectSources(const PlannedOp& op, int slice, double* factors) {
-  sources_.clear();
+void BoardRun::AddSources(const PlannedOp& op, int slice) {
   const bool all = op.kind == OpKind::kReduceAll;
-  const auto add = [&](const Walker& walker, double factor) {
-    factors[sources_.size()] = factor;
-    sources_.push_back(walker);
-  };
   const int me = setup_.plan->me;
   // In rank order where all come together; else mine first.
   bool mine_in = false;
-  if (op.kind == OpKind::kReduce) {
-    add(Mine(op.destination, slice), 1);
-  }
+  if (op.kind == OpKind::kReduce) pass_.AddSource(Mine(op.destination, slice));
   for (uint32_t i = 0; i < op.num_incoming; ++i) {
     const Incoming& in = setup_.plan->incoming[op.first_incoming + i];
     if (!mine_in && (!all || in.peer > me)) {
-      add(Mine(op.source, slice), setup_.call.factor);
+      pass_.AddSource(Mine(op.source, slice), setup_.call.factor);
       mine_in = true;
     }
-    add(Message(in, slice), view_.peer(in.peer).body->factor);
+    pass_.AddSource(Message(in, slice), view_.peer(in.peer).body->factor);
   }
-  if (!mine_in) add(Mine(op.source, slice), setup_.call.factor);
-  return static_cast<int>(sources_.size());
+  if (!mine_in) pass_.AddSource(Mine(op.source, slice), setup_.call.factor);
 }
 
 void BoardRun::Combine(const PlannedOp& op, int slice) {
-  double factors[kMaxSources + 2];
-  const int n = CollectSources(op, slice, factors);
-  const int m = CollectDestinations(op, slice);
-  const size_t size = setup_.cutting.element_size;
-  Walker bound = Mine(op.destination, slice);
-  const void* from[kMaxSources + 2];
-  void* to[2];
-  ReduceArgs args{from, n, to, m, 0};
-  if (setup_.call.has_factor) args.factors = factors;
-  if (setup_.call.average && op.completes) args.divisor = view_.board().ranks();
-  while (!bound.done()) {
-    size_t count = bound.left();
-    for (int i = 0; i < n; ++i) {
-      count = std::min(count, sources_[i].left());
-      from[i] = sources_[i].at();
-    }
-    for (int i = 0; i < m; ++i) {
-      count = std::min(count, destinations_[i].left());
-      to[i] = const_cast<std::byte*>(destinations_[i].at());
-    }
-    if (count == 0) break;
-    args.count = count;
-    setup_.call.reduce(args);
-    for (int i = 0; i < n; ++i) sources_[i].Skip(count, size);
-    for (int i = 0; i < m; ++i) destinations_[i].Skip(count, size);
-    bound.Skip(count, size);
-  }
+  pass_.Clear();
+  AddSources(op, slice);
+  AddDestinations(op, slice);
+  const bool divides = setup_.call.average && op.completes;
+  pass_.Combine(Mine(op.destination, slice), setup_.call,
+                divides ? view_.board().ranks() : 0);
 }
 
 }  // namespace axon

@@ -9,14 +9,13 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "base/settings.h"
 #include "engine/board_view.h"
 #include "engine/call.h"
 #include "engine/outbox.h"
+#include "engine/pass.h"
 #include "engine/plan.h"
-#include "engine/walker.h"
 
 namespace axon {
 
@@ -50,7 +49,6 @@ class BoardRun final : public Work {
 
  private:
   enum class State { kEnter, kRun, kDrain, kDone };
-  static constexpr int kMaxSources = kMaxLocalRanks;
   // Operations after which others get their turn: some 100 us.
   static constexpr int kOpsPerStep = 16;
 
@@ -58,18 +56,27 @@ class BoardRun final : public Work {
   Poll RunOps(uint32_t until_iteration, uint32_t until_op);
   Poll RunOp(const PlannedOp& op, int slice);
   Poll AwaitIncoming(const PlannedOp& op, int slice);
+  // Whether what the peer's line says of the message can be true.
+  bool LiesInArena(const Incoming& incoming) const;
   Poll AwaitOutbox(int slice);
   Poll Drain();
   void Move(const PlannedOp& op, int slice);
   void Combine(const PlannedOp& op, int slice);
-  int CollectSources(const PlannedOp& op, int slice, double* factors);
-  int CollectDestinations(const PlannedOp& op, int slice);
+  void AddSources(const PlannedOp& op, int slice);
+  void AddDestinations(const PlannedOp& op, int slice);
 
+  static Ref RefOf(const LineBody::Place& place, Buffer buffer) {
+    return buffer == Buffer::kIn    ? place.in
+           : buffer == Buffer::kOut ? place.out
+                                    : 0;
+  }
   bool ReadInPlace(Buffer buffer) const {
     return buffer == Buffer::kIn ? in_ref_ != 0
                                  : buffer == Buffer::kOut && out_ref_ != 0;
   }
-  Walker Mine(Span span, int slice) const;
+  Walker Mine(Span span, int slice) const {
+    return MemoryOf(setup_.call, setup_.cutting, setup_.scratch, span, slice);
+  }
   Walker Message(const Incoming& incoming, int slice) const;
   Walker Box(const PlannedOp& op, int slice) const;
   uint64_t SlicePosition(int rank, uint64_t position, int slice) const;
@@ -96,7 +103,7 @@ class BoardRun final : public Work {
   uint32_t iteration_ = 0, op_ = 0;
   int drained_ = 0;
   int outbox_slice_ = -1;  // space of slices up to this one is free
-  std::vector<Walker> sources_, destinations_;
+  Pass pass_;
 };
 
 }  // namespace axon
