@@ -39,13 +39,14 @@ using Ref = uint64_t;
 
 // What a call line says besides the call: data themselves, or where they are.
 struct LineBody {
+  struct Place {
+    uint64_t outbox;    // offset of the rank's outbox in its arena
+    uint64_t position;  // of the call's first slice in the outbox
+    Ref in, out;        // buffers that are read where they lie
+  };
   union {
     std::byte data[kInlineBytes];
-    struct {
-      uint64_t outbox;    // offset of the rank's outbox in its arena
-      uint64_t position;  // of the call's first slice in the outbox
-      Ref in, out;        // buffers that are read where they lie
-    } place;
+    Place place;
   };
   double factor;  // of this rank in a premultiplied sum
 };
