@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/bootstrap/meet.h"
-#include "tests/bootstrap/processes.h"
+#include "tests/support/processes.h"
 
 namespace axon {
 namespace {

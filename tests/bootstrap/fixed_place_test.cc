@@ -8,7 +8,7 @@
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/socket.h"
 #include "tests/bootstrap/meet.h"
-#include "tests/bootstrap/processes.h"
+#include "tests/support/processes.h"
 
 namespace axon {
 namespace {

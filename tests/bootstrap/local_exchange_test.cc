@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bootstrap/fd_message.h"
-#include "tests/bootstrap/processes.h"
+#include "tests/support/processes.h"
 
 namespace axon {
 namespace {

@@ -11,7 +11,7 @@
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/wire.h"
 #include "tests/bootstrap/meet.h"
-#include "tests/bootstrap/processes.h"
+#include "tests/support/processes.h"
 
 namespace axon {
 namespace {

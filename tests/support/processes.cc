@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/bootstrap/processes.h"
+#include "tests/support/processes.h"
 
 #include <poll.h>
 #include <signal.h>
