@@ -16,14 +16,6 @@ namespace {
 // have to be tiny to fit side by side.
 constexpr uint32_t kMaxStages = 4;
 
-bool Sends(OpKind kind) {
-  return kind == OpKind::kSend || kind == OpKind::kPublish;
-}
-bool Receives(OpKind kind) {
-  return kind == OpKind::kRecv || kind == OpKind::kRecvReduce ||
-         kind == OpKind::kReduceAll;
-}
-
 // An operation of a schedule, perhaps joined with the send that follows it.
 struct Step {
   const Op* op;

@@ -33,6 +33,16 @@ class Pass {
     sources_.push_back(walker);
     factors_.push_back(factor);
   }
+  // What a reduction of `n` messages combines: in rank order where all come
+  // together, else mine first. add(i) adds the i-th message, that of peer(i).
+  template <typename Peer, typename Add>
+  void AddReduction(bool rank_order, int me, const Walker& mine, double factor,
+                    size_t n, Peer peer, Add add) {
+    size_t i = 0;
+    while (rank_order && i < n && peer(i) < me) add(i++);
+    AddSource(mine, factor);
+    while (i < n) add(i++);
+  }
   void AddDestination(const Walker& walker) { destinations_.push_back(walker); }
   bool has_destination() const { return !destinations_.empty(); }
 

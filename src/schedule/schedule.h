@@ -51,6 +51,13 @@ enum class OpKind : uint8_t {
   kCopy,        // source -> destination
   kReduce,      // destination = destination (+) source
 };
+constexpr bool Sends(OpKind kind) {
+  return kind == OpKind::kSend || kind == OpKind::kPublish;
+}
+constexpr bool Receives(OpKind kind) {
+  return kind == OpKind::kRecv || kind == OpKind::kRecvReduce ||
+         kind == OpKind::kReduceAll;
+}
 
 struct Op {
   OpKind kind;
