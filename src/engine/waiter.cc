@@ -3,10 +3,14 @@
 
 #include <sched.h>
 
-
+#include "base/clock.h"
 
 namespace axon {
 
-void Waiter::Yield() { sched_yield(); }
+bool Waiter::Yield(bool first) {
+  if (first) yields_began_ns_ = NowNs();
+  sched_yield();
+  return NowNs() - yields_began_ns_ > kLongestYieldNs;
+}
 
 }  // namespace axon

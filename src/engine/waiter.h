@@ -14,7 +14,8 @@ namespace axon {
 struct WaitPolicy {
   int spins = 4000;     // polls before the first yield; 0 when ranks outnumber
                         // the CPUs they may use
-  int yields = 2000;    // yields before the first sleep
+  int yields = 2000;    // yields before the first sleep, but no more than fit
+                        // into kLongestYieldNs
 };
 
 class Waiter {
@@ -40,7 +41,7 @@ class Waiter {
       return n % 1024 == 1023;
     }
     if (n < policy_.spins + policy_.yields) {
-      Yield();
+      if (Yield(n == policy_.spins)) idle_ = policy_.spins + policy_.yields;
       return n % 64 == 0;
     }
     const uint32_t seen = doorbell_.rings.load(std::memory_order_seq_cst);
@@ -62,11 +63,17 @@ class Waiter {
   static constexpr int64_t kLongestSleepUs = 50'000;
   static constexpr int64_t kUnfencedSleepUs = 500;
 
-  static void Yield();
+  // Where others have work, a yield may take milliseconds, and the scheduler
+  // prefers threads that wake from sleep: yielding on would be slow.
+  static constexpr int64_t kLongestYieldNs = 2'000'000;
+
+  // Whether the yields since the `first` have taken too long.
+  bool Yield(bool first);
 
   Doorbell& doorbell_;
   WaitPolicy policy_;
   int idle_ = 0;
+  int64_t yields_began_ns_ = 0;
   int64_t sleep_us_ = kFirstSleepUs;
 };
 
