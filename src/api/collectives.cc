@@ -36,9 +36,9 @@ absl::Status SetOp(const axonComm& comm, int op, CollectiveArgs* args) {
         op));
   }
   if (made->second.type != args->type) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "operator %d was made for %s, not for %s", op, Name(made->second.type),
-        Name(args->type)));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("operator %d was made for %s, not for %s", op,
+                        Name(made->second.type), Name(args->type)));
   }
   args->op = ReduceOp::kPreMulSum;
   args->factor = made->second.factor;
@@ -52,14 +52,14 @@ constexpr int kNoOp = -1;
 axonResult_t Call(CollectiveArgs args, int type, int op, axonComm_t comm,
                   axonStream_t stream) {
   absl::Status status = CheckHandle(comm);
-  if (!status.ok()) return ToResult(status);
+  if (!status.ok()) return Refuse(status);
   if (stream != nullptr) status = CheckHandle(stream);
   if (status.ok()) status = SetType(type, &args);
   if (status.ok() && op != kNoOp) status = SetOp(*comm, op, &args);
   if (status.ok()) {
     status = CheckCollective(args, comm->comm->size(), comm->comm->rank());
   }
-  if (!status.ok()) return ToResult(status, comm);
+  if (!status.ok()) return Refuse(status, comm);
   return Submit(comm, std::move(args), stream);
 }
 
@@ -104,10 +104,10 @@ axonResult_t UnevenCall(CollectiveArgs args, const int64_t* counts,
                         const int64_t* displs, int type, int op,
                         axonComm_t comm, axonStream_t stream) {
   absl::Status status = CheckHandle(comm);
-  if (!status.ok()) return ToResult(status);
+  if (!status.ok()) return Refuse(status);
   status = SetParts(counts, displs, comm->comm->size(), &args.lengths,
                     &args.offsets);
-  if (!status.ok()) return ToResult(status, comm);
+  if (!status.ok()) return Refuse(status, comm);
   args.variant = CallVariant::kUneven;
   args.extra = HashOf(args.lengths);
   return Call(std::move(args), type, op, comm, stream);
@@ -116,7 +116,7 @@ axonResult_t UnevenCall(CollectiveArgs args, const int64_t* counts,
 axonResult_t Message(bool send, void* buffer, size_t count, int type, int peer,
                      axonComm_t comm, axonStream_t stream) {
   absl::Status status = CheckHandle(comm);
-  if (!status.ok()) return ToResult(status);
+  if (!status.ok()) return Refuse(status);
   if (stream != nullptr) status = CheckHandle(stream);
   CollectiveArgs typed;
   if (status.ok()) status = SetType(type, &typed);
@@ -126,9 +126,10 @@ axonResult_t Message(bool send, void* buffer, size_t count, int type, int peer,
   }
   if (status.ok() && peer == comm->comm->rank() && !InGroup()) {
     status = absl::InvalidArgumentError(
-        "a message to the own rank needs a group with its send and its receive");
+        "a message to the own rank needs a group with its send and its "
+        "receive");
   }
-  if (!status.ok()) return ToResult(status, comm);
+  if (!status.ok()) return Refuse(status, comm);
   args.bytes = count * ElementSize(typed.type);
   return Submit(comm, {&args, 1}, stream);
 }
@@ -139,10 +140,10 @@ void AddMessages(bool send, const Parts& parts, size_t element,
     auto* base = static_cast<std::byte*>(const_cast<void*>(parts.base));
     messages->push_back(
         {send,
-         base == nullptr ? nullptr
-                         : base + static_cast<size_t>(parts.offsets[r]) * element,
-         static_cast<size_t>(parts.lengths[r]) * element,
-         static_cast<int>(r)});
+         base == nullptr
+             ? nullptr
+             : base + static_cast<size_t>(parts.offsets[r]) * element,
+         static_cast<size_t>(parts.lengths[r]) * element, static_cast<int>(r)});
   }
 }
 
@@ -233,8 +234,7 @@ axonResult_t axonAllGatherV(const void* sendbuff, void* recvbuff,
 axonResult_t axonReduceScatterV(const void* sendbuff, void* recvbuff,
                                 const int64_t* counts, const int64_t* displs,
                                 axonDataType_t datatype, axonRedOp_t op,
-                                axonComm_t comm,
-                                axonStream_t stream) noexcept {
+                                axonComm_t comm, axonStream_t stream) noexcept {
   return axon::UnevenCall(
       Args(Collective::kReduceScatter, sendbuff, recvbuff, 0), counts, displs,
       datatype, op, comm, stream);
@@ -246,11 +246,11 @@ axonResult_t axonAlltoAllV(const void* sendbuff, const int64_t* sendcounts,
                            axonDataType_t datatype, axonComm_t comm,
                            axonStream_t stream) noexcept {
   absl::Status status = axon::CheckHandle(comm);
-  if (!status.ok()) return axon::ToResult(status);
+  if (!status.ok()) return axon::Refuse(status);
   const int ranks = comm->comm->size();
   std::vector<int64_t> send_lengths, send_offsets, recv_lengths, recv_offsets;
-  status = axon::SetParts(sendcounts, sdispls, ranks, &send_lengths,
-                          &send_offsets);
+  status =
+      axon::SetParts(sendcounts, sdispls, ranks, &send_lengths, &send_offsets);
   if (status.ok()) {
     status = axon::SetParts(recvcounts, rdispls, ranks, &recv_lengths,
                             &recv_offsets);
@@ -260,17 +260,20 @@ axonResult_t axonAlltoAllV(const void* sendbuff, const int64_t* sendcounts,
   const axon::Parts send{"sendbuff", sendbuff, send_lengths, send_offsets};
   const axon::Parts recv{"recvbuff", recvbuff, recv_lengths, recv_offsets};
   if (status.ok()) status = axon::CheckAlltoAllV(send, recv, entry.type);
-  if (!status.ok()) return axon::ToResult(status, comm);
-  // All ranks meet in the call, then each pair settles its sizes by itself.
+  if (!status.ok()) return axon::Refuse(status, comm);
+  // All ranks meet in the call, and each pair settles its sizes by itself. A
+  // group, since both together are one call with one time limit.
   entry.variant = axon::CallVariant::kUneven;
   const size_t element = axon::ElementSize(entry.type);
-  const axonResult_t entered =
-      axon::Call(std::move(entry), datatype, axon::kNoOp, comm, stream);
-  if (entered != axonSuccess) return entered;
   std::vector<axon::MessageArgs> messages;
   axon::AddMessages(false, recv, element, &messages);
   axon::AddMessages(true, send, element, &messages);
-  return axon::Submit(comm, messages, stream);
+  axonGroupStart();
+  axonResult_t made =
+      axon::Call(std::move(entry), datatype, axon::kNoOp, comm, stream);
+  if (made == axonSuccess) made = axon::Submit(comm, messages, stream);
+  const axonResult_t ended = axonGroupEnd();
+  return made != axonSuccess ? made : ended;
 }
 
 axonResult_t axonSend(const void* sendbuff, size_t count,
@@ -281,8 +284,7 @@ axonResult_t axonSend(const void* sendbuff, size_t count,
 }
 
 axonResult_t axonRecv(void* recvbuff, size_t count, axonDataType_t datatype,
-                      int peer, axonComm_t comm,
-                      axonStream_t stream) noexcept {
+                      int peer, axonComm_t comm, axonStream_t stream) noexcept {
   return axon::Message(false, recvbuff, count, datatype, peer, comm, stream);
 }
 

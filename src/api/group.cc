@@ -73,6 +73,11 @@ bool InGroup() { return group.depth > 0; }
 
 int64_t TakeCallTimeout() { return std::exchange(next_timeout_ms, -1); }
 
+axonResult_t Refuse(const absl::Status& status, axonComm* comm) {
+  TimeoutOfThisCall();
+  return ToResult(status, comm);
+}
+
 axonResult_t Submit(axonComm* comm, CollectiveArgs args, axonStream* stream) {
   const int64_t timeout_ms = TimeoutOfThisCall();
   if (group.depth == 0 && stream == nullptr) {
@@ -103,8 +108,7 @@ axonResult_t Submit(axonComm* comm, absl::Span<const MessageArgs> messages,
       return axonSuccess;
     }
   }
-  auto task =
-      std::make_unique<MessagesTask>(*comm->comm, messages, timeout_ms);
+  auto task = std::make_unique<MessagesTask>(*comm->comm, messages, timeout_ms);
   if (group.depth > 0) {
     MessagesTask* const raw = task.get();
     group.calls.push_back({comm, stream, std::move(task), raw});

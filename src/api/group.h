@@ -17,6 +17,10 @@ bool InGroup();
 // Taken once, or once a group.
 int64_t TakeCallTimeout();
 
+// The result of a call whose arguments were refused. It uses up the limit that
+// was set for it.
+axonResult_t Refuse(const absl::Status& status, axonComm* comm = nullptr);
+
 axonResult_t Submit(axonComm* comm, CollectiveArgs args, axonStream* stream);
 axonResult_t Submit(axonComm* comm, absl::Span<const MessageArgs> messages,
                     axonStream* stream);

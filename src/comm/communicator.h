@@ -95,14 +95,22 @@ class Communicator {
   // Starts a collective whose turn has come; what it returns is stepped to its
   // end by the caller.
   absl::StatusOr<Work*> Start(const CollectiveArgs& args);
-  // Looks at what may end a wait: `deadline`, the death of one of the peers in
-  // `waiting_for`. `what` is the call, for the error's text. What it finds fails
-  // the communicator on all ranks. A peer found dead is noted in `suspect`
-  // first: its last act may have been what the caller waits for.
-  void CheckWait(const Deadline& deadline, int64_t timeout_ms,
-                         absl::Span<const int> waiting_for,
-                         const std::function<std::string()>& what,
-                         int* suspect);
+  // Looks at what may end a wait: its deadline, the death of a peer that it
+  // needs. What it finds fails the communicator on all ranks.
+  struct Wait {
+    Deadline deadline;
+    int64_t timeout_ms = 0;
+    std::function<std::string()> what;    // the call, for texts
+    std::function<std::string()> others;  // what the peers do instead
+    // A peer found dead once: its last act may have been what is waited for.
+    int suspect = -1;
+  };
+  void CheckWait(Wait& wait, absl::Span<const int> needed);
+  // Peers that the running collective waits for, or will.
+  std::vector<int> NeededPeers() const;
+  std::string DescribePeer(int rank) const {
+    return board_->Describe(rank) + ": " + DescribeState(*board_, rank);
+  }
   int waiting_for() const { return view_.waiting_for(); }
   std::string DescribeLaggards() const { return view_.DescribeLaggards(); }
   std::string DescribeCall() const { return view_.DescribeCall(); }
@@ -144,6 +152,7 @@ class Communicator {
   std::vector<std::byte> scratch_;
   LineRun line_run_;
   BoardRun board_run_;
+  bool on_lines_ = false;  // the running call is line_run_
   PlanCache plans_;
   std::vector<int64_t> lengths_, offsets_;
 

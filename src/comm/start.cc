@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/scalar.h"
 #include "base/status.h"
 #include "comm/communicator.h"
-#include "base/scalar.h"
 #include "schedule/collective.h"
 
 namespace axon {
@@ -22,13 +22,13 @@ Place PlaceOf(const Board& board, const CollectiveArgs& args) {
 }  // namespace
 
 bool Communicator::InPlace(const CollectiveArgs& args) const {
-  const axon::InPlace place = InPlaceOf(args.collective, PlaceOf(*board_, args));
+  const axon::InPlace place =
+      InPlaceOf(args.collective, PlaceOf(*board_, args));
   const size_t block = args.count * ElementSize(args.type);
   const auto* in = static_cast<const std::byte*>(args.in);
   const auto* out = static_cast<const std::byte*>(args.out);
-  return place.possible &&
-         in + static_cast<size_t>(place.out_at) * block ==
-             out + static_cast<size_t>(place.in_at) * block;
+  return place.possible && in + static_cast<size_t>(place.out_at) * block ==
+                               out + static_cast<size_t>(place.in_at) * block;
 }
 
 CollectiveCall Communicator::MakeCall(const CollectiveArgs& args) {
@@ -66,10 +66,9 @@ CollectiveCall Communicator::MakeCall(const CollectiveArgs& args) {
 absl::StatusOr<BoardRun::Setup> Communicator::SetUp(
     const CollectiveArgs& args, const CollectiveCall& call) {
   const bool uneven = !args.lengths.empty();
-  const size_t length =
-      uneven ? static_cast<size_t>(*std::max_element(args.lengths.begin(),
-                                                     args.lengths.end()))
-             : args.count;
+  const size_t length = uneven ? static_cast<size_t>(*std::max_element(
+                                     args.lengths.begin(), args.lengths.end()))
+                               : args.count;
   const size_t element = ElementSize(args.type);
   const int root = IsRooted(args.collective) ? args.root : 0;
   PlanCache::Found found;
@@ -127,7 +126,8 @@ absl::StatusOr<Work*> Communicator::Start(const CollectiveArgs& args) {
                         args.collective == Collective::kScatter;
   const size_t line_bytes = (per_rank ? static_cast<size_t>(size()) : 1) *
                             args.count * ElementSize(args.type);
-  if (args.lengths.empty() && LineRun::Fits(line_bytes)) {
+  on_lines_ = args.lengths.empty() && LineRun::Fits(line_bytes);
+  if (on_lines_) {
     line_run_.Start(call, signature);
     return &line_run_;
   }

@@ -5,17 +5,17 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "engine/waiter.h"
 
 namespace axon {
 
-void CallTask::LookFor(absl::Span<const int> peers,
-                       const std::function<std::string()>& what) {
+void CallTask::LookFor(absl::Span<const int> peers) {
   if (!timed_) {
     timed_ = true;
-    deadline_ = Deadline::In(timeout_ms_);
+    wait_.deadline = Deadline::In(wait_.timeout_ms);
   }
-  comm_.CheckWait(deadline_, timeout_ms_, peers, what, &suspect_);
+  comm_.CheckWait(wait_, peers);
 }
 
 std::string CallTask::Describe() const {
@@ -37,6 +37,8 @@ CollectiveTask::CollectiveTask(Communicator& comm, CollectiveArgs args,
     : CallTask(comm, timeout_ms),
       args_(std::move(args)),
       ticket_(comm.collectives().Take()) {
+  wait_.what = [&comm] { return comm.DescribeCall(); };
+  wait_.others = [&comm] { return comm.DescribeLaggards(); };
   // Relaxed: for diagnosis.
   comm.board().mine().calls_made.fetch_add(1, std::memory_order_relaxed);
 }
@@ -69,8 +71,7 @@ bool CollectiveTask::TookStep() {
 void CollectiveTask::Look() {
   if (work_ == nullptr) return;
   comm_.NoteWaiting();
-  const int peer = comm_.waiting_for();
-  LookFor({&peer, 1}, [this] { return comm_.DescribeCall(); });
+  LookFor(comm_.NeededPeers());
 }
 
 void CollectiveTask::AskToWake() {
@@ -81,6 +82,8 @@ MessagesTask::MessagesTask(Communicator& comm,
                            absl::Span<const MessageArgs> messages,
                            int64_t timeout_ms)
     : CallTask(comm, timeout_ms) {
+  wait_.what = [this] { return DescribeUndone(); };
+  wait_.others = [this] { return DescribePeers(); };
   for (const MessageArgs& message : messages) Add(message);
 }
 
@@ -127,6 +130,8 @@ std::vector<int> MessagesTask::Peers() const {
   for (const Part& part : parts_) {
     if (!part.done) peers.push_back(part.run.peer());
   }
+  std::sort(peers.begin(), peers.end());
+  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
   return peers;
 }
 
@@ -137,16 +142,22 @@ std::string MessagesTask::Describe(const Part& part) const {
                          comm_.board().Describe(part.run.peer()));
 }
 
-void MessagesTask::Look() {
-  LookFor(Peers(), [this] {
-    const auto first = std::find_if(parts_.begin(), parts_.end(),
-                                    [](const Part& p) { return !p.done; });
-    if (first == parts_.end()) return std::string("messages");
-    return left_ == 1 ? Describe(*first)
-                      : absl::StrFormat("%s and %d more messages",
-                                        Describe(*first), left_ - 1);
-  });
+std::string MessagesTask::DescribeUndone() const {
+  const auto first = std::find_if(parts_.begin(), parts_.end(),
+                                  [](const Part& p) { return !p.done; });
+  if (first == parts_.end()) return "messages";
+  if (left_ == 1) return Describe(*first);
+  return absl::StrFormat("%s and %d more message%s", Describe(*first),
+                         left_ - 1, left_ == 2 ? "" : "s");
 }
+
+std::string MessagesTask::DescribePeers() const {
+  std::vector<std::string> texts;
+  for (int peer : Peers()) texts.push_back(comm_.DescribePeer(peer));
+  return absl::StrJoin(texts, "; ");
+}
+
+void MessagesTask::Look() { LookFor(Peers()); }
 
 void MessagesTask::AskToWake() {
   for (int peer : Peers()) comm_.board().AskToWake(peer);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls of a communicator as tasks: a collective, or a batch of messages
-// that progress together. Made by the caller's thread (which fixes their order),
-// run by it or by the collective core.
+// that progress together. Made by the caller's thread (which fixes their
+// order), run by it or by the collective core.
 #pragma once
 
 #include <memory>
@@ -28,27 +28,23 @@ class CallTask : public Task {
 
  protected:
   // The call's limit is `timeout_ms`, or the communicator's if negative.
-  CallTask(Communicator& comm, int64_t timeout_ms)
-      : comm_(comm),
-        timeout_ms_(timeout_ms >= 0 ? timeout_ms : comm.timeout_ms()) {
+  CallTask(Communicator& comm, int64_t timeout_ms) : comm_(comm) {
+    wait_.timeout_ms = timeout_ms >= 0 ? timeout_ms : comm.timeout_ms();
     comm.CallMade();
   }
   // Looks for what ends the wait; the time runs from the first look.
-  void LookFor(absl::Span<const int> peers,
-                       const std::function<std::string()>& what);
+  void LookFor(absl::Span<const int> peers);
 
   // Its turn has come: it is behind nothing.
   void Begin();
 
   Communicator& comm_;
   absl::Status status_;
+  Communicator::Wait wait_;
 
  private:
-  int64_t timeout_ms_;
   bool timed_ = false;
   bool behind_ = false;  // was said to be behind another
-  int suspect_ = -1;
-  Deadline deadline_;
 };
 
 class CollectiveTask final : public CallTask {
@@ -90,6 +86,9 @@ class MessagesTask final : public CallTask {
   // Whether the part is done, well or not: then status_ says why.
   bool StepPart(Part& part);
   std::string Describe(const Part& part) const;
+  std::string DescribeUndone() const;
+  std::string DescribePeers() const;
+  // Of the messages that are not done, each once.
   std::vector<int> Peers() const;
 
   std::vector<Part> parts_;

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "tests/api/meeting.h"
+#include "tests/api/stage.h"
 #include "tests/support/processes.h"
 
 namespace axon {
@@ -26,25 +26,25 @@ class TimeoutTest : public testing::TestWithParam<Path> {};
 INSTANTIATE_TEST_SUITE_P(Paths, TimeoutTest,
                          testing::Values(Path::kLine, Path::kStaged,
                                          Path::kMapped),
-                         [](const auto& info) { return Name(info.param); });
+                         [](const auto& info) { return PathName(info.param); });
 
 TEST_P(TimeoutTest, NamesTheRankThatNeverCalls) {
-  Meeting meeting;
+  Stage stage;
   std::vector<pid_t> pids;
   const auto texts = RunProcesses(
       3, 60'000,
       [&](int rank) {
-        Member member(meeting, rank, 3, 500);
-        const Buffer buffer(GetParam());
+        Member member(stage, rank, 3, 500);
+        const Doubles buffer(GetParam());
         if (rank < 2) {
           const std::string text = member.Sum(buffer.data(), buffer.count());
-          meeting.Mark(kFailed);
-          meeting.Await(kDone, 1);
+          stage.Mark(kFailed);
+          stage.Await(kDone, 1);
           return text;
         }
-        meeting.Await(kFailed, 2);
+        stage.Await(kFailed, 2);
         const std::string text = member.Sum(buffer.data(), buffer.count());
-        meeting.Mark(kDone);
+        stage.Mark(kDone);
         return text;
       },
       [&](const std::vector<pid_t>& started) { pids = started; });
@@ -62,18 +62,18 @@ TEST_P(TimeoutTest, NamesTheRankThatNeverCalls) {
 }
 
 TEST_P(TimeoutTest, SaysWhatTheMissingRankDidLast) {
-  Meeting meeting;
+  Stage stage;
   const auto texts = RunProcesses(2, 60'000, [&](int rank) {
-    Member member(meeting, rank, 2, 500);
-    const Buffer buffer(GetParam());
+    Member member(stage, rank, 2, 500);
+    const Doubles buffer(GetParam());
     std::string text = member.Barrier();
     if (text != "ok") return text;
     if (rank == 1) {
-      meeting.Await(kFailed, 1);
+      stage.Await(kFailed, 1);
       return member.Query();
     }
     text = member.Sum(buffer.data(), buffer.count());
-    meeting.Mark(kFailed);
+    stage.Mark(kFailed);
     return text;
   });
   for (const std::string& text : texts) {
@@ -87,25 +87,25 @@ TEST_P(TimeoutTest, SaysWhatTheMissingRankDidLast) {
 // the failed communicator and their buffers again.
 TEST_P(TimeoutTest, AStoppedRankIsLateAndHarmsNobodyWhenItWakes) {
   for (const int after_ms : {3, 20, 55}) {
-    Meeting meeting;
+    Stage stage;
     const auto rank_body = [&](int rank) -> std::string {
-      Member member(meeting, rank, 3, 700);
+      Member member(stage, rank, 3, 700);
       std::string text;
       {
-        const Buffer buffer(GetParam());
-        meeting.Mark(kReady);
+        const Doubles buffer(GetParam());
+        stage.Mark(kReady);
         text = member.SumUntilFailure(buffer.data(), buffer.count());
         if (rank == 2) {
-          meeting.Mark(kDone);
+          stage.Mark(kDone);
           return text;
         }
         const std::string query = member.Query();
         if (query != text) return absl::StrCat(query, " after ", text);
       }
       member.Destroy();
-      Member next(meeting, rank, 2, 30'000, 1);
-      const Buffer mine(Path::kMapped, size_t{3} << 19);
-      const Buffer again(GetParam());
+      Member next(stage, rank, 2, 30'000, 1);
+      const Doubles mine(Path::kMapped, size_t{3} << 19);
+      const Doubles again(GetParam());
       for (size_t i = 0; i < mine.count(); ++i) {
         mine.data()[i] = static_cast<double>(i);
       }
@@ -113,8 +113,8 @@ TEST_P(TimeoutTest, AStoppedRankIsLateAndHarmsNobodyWhenItWakes) {
           sum != "ok") {
         return sum;
       }
-      meeting.Mark(kGone);
-      meeting.Await(kDone, 1);
+      stage.Mark(kGone);
+      stage.Await(kDone, 1);
       for (int i = 0; i < 5; ++i) {
         const std::string sum = next.Sum(again.data(), again.count());
         if (sum != "ok") return sum;
@@ -126,11 +126,11 @@ TEST_P(TimeoutTest, AStoppedRankIsLateAndHarmsNobodyWhenItWakes) {
     };
     const auto texts =
         RunProcesses(3, 60'000, rank_body, [&](const std::vector<pid_t>& pids) {
-          meeting.Await(kReady, 3);
+          stage.Await(kReady, 3);
           SleepMs(after_ms);
-          meeting.Strike(pids[2], SIGSTOP);
-          meeting.Await(kGone, 2);
-          meeting.Strike(pids[2], SIGCONT);
+          stage.Strike(pids[2], SIGSTOP);
+          stage.Await(kGone, 2);
+          stage.Strike(pids[2], SIGCONT);
         });
     for (const std::string& text : texts) {
       EXPECT_THAT(text, AllOf(StartsWith("axonTimeout: "),
@@ -142,9 +142,9 @@ TEST_P(TimeoutTest, AStoppedRankIsLateAndHarmsNobodyWhenItWakes) {
 }
 
 TEST(CallTimeoutTest, OfOneCallOfACommunicatorAndOfAGroup) {
-  Meeting meeting;
+  Stage stage;
   const auto texts = RunProcesses(2, 60'000, [&](int rank) -> std::string {
-    Member member(meeting, rank, 2, 300);
+    Member member(stage, rank, 2, 300);
     double buffer[4];
     // Longer for one call, by the call and then by the communicator.
     if (rank == 1) SleepMs(1000);
@@ -156,7 +156,7 @@ TEST(CallTimeoutTest, OfOneCallOfACommunicatorAndOfAGroup) {
     text = member.Sum(buffer, 4);
     if (text != "ok") return "communicator's: " + text;
     if (rank == 1) {
-      meeting.Await(kFailed, 1);
+      stage.Await(kFailed, 1);
       return member.Query();
     }
     // Shorter, for a group.
@@ -165,7 +165,7 @@ TEST(CallTimeoutTest, OfOneCallOfACommunicatorAndOfAGroup) {
     axonRecv(buffer, 1, axonFloat64, 1, member.comm(), nullptr);
     axonRecv(buffer + 1, 2, axonFloat64, 1, member.comm(), nullptr);
     text = Outcome(axonGroupEnd(), member.comm());
-    meeting.Mark(kFailed);
+    stage.Mark(kFailed);
     return text;
   });
   for (const std::string& text : texts) {
@@ -173,16 +173,16 @@ TEST(CallTimeoutTest, OfOneCallOfACommunicatorAndOfAGroup) {
         text, AllOf(StartsWith("axonTimeout: "),
                     HasSubstr("timed out after 200 ms in a receive of 8 bytes "
                               "from rank 1 (host "),
-                    HasSubstr("and 1 more messages"),
+                    HasSubstr("and 1 more message of "),
                     // Collectives have nothing to do with it.
                     Not(HasSubstr("missing"))));
   }
 }
 
 TEST(CallTimeoutTest, ARefusedCallUsesUpItsTimeout) {
-  Meeting meeting;
+  Stage stage;
   const auto texts = RunProcesses(2, 60'000, [&](int rank) -> std::string {
-    Member member(meeting, rank, 2);
+    Member member(stage, rank, 2);
     double buffer[4];
     if (axonSetCallTimeout(-1) != axonInvalidArgument) return "-1 accepted";
     if (axonCommSetTimeout(member.comm(), -1) != axonInvalidArgument) {
@@ -199,17 +199,17 @@ TEST(CallTimeoutTest, ARefusedCallUsesUpItsTimeout) {
 }
 
 TEST(DumpTest, SaysWhatEveryRankIsDoing) {
-  Meeting meeting;
+  Stage stage;
   std::vector<pid_t> pids;
   const auto texts = RunProcesses(
       2, 60'000,
       [&](int rank) -> std::string {
-        Member member(meeting, rank, 2, 1500);
+        Member member(stage, rank, 2, 1500);
         const std::string fresh = member.Dump();
         std::string text = member.Barrier();
         if (text != "ok") return text;
         if (rank == 1) {
-          meeting.Await(kFailed, 1);
+          stage.Await(kFailed, 1);
           return member.Dump();
         }
         std::string during;
@@ -221,7 +221,7 @@ TEST(DumpTest, SaysWhatEveryRankIsDoing) {
         axonAllReduce(&value, &value, 1, axonInt64, axonMax, member.comm(),
                       nullptr);
         other.join();
-        meeting.Mark(kFailed);
+        stage.Mark(kFailed);
         return absl::StrCat(fresh, "---\n", during);
       },
       [&](const std::vector<pid_t>& started) { pids = started; });
@@ -241,9 +241,9 @@ TEST(DumpTest, SaysWhatEveryRankIsDoing) {
 }
 
 TEST(DumpTest, FitsTheCallersBuffer) {
-  Meeting meeting;
+  Stage stage;
   const auto texts = RunProcesses(1, 60'000, [&](int rank) -> std::string {
-    Member member(meeting, rank, 1);
+    Member member(stage, rank, 1);
     size_t needed = 0;
     char text[16] = "unchanged";
     if (axonCommDump(member.comm(), text, 0, &needed) != axonSuccess ||

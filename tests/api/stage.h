@@ -15,12 +15,12 @@
 
 namespace axon {
 
-class Meeting {
+class Stage {
  public:
-  Meeting();
-  ~Meeting();
-  Meeting(const Meeting&) = delete;
-  Meeting& operator=(const Meeting&) = delete;
+  Stage();
+  ~Stage();
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
 
   // The `number`-th id: made by the process that says so, awaited by others.
   axonUniqueId Id(bool make, int number = 0);
@@ -50,7 +50,7 @@ class Member {
  public:
   // Of `ranks` ranks that meet by the `number`-th id, which rank 0 makes. Named
   // "test". Ends the process with the error's text if it cannot be made.
-  Member(Meeting& meeting, int rank, int ranks, int timeout_ms = 30'000,
+  Member(Stage& stage, int rank, int ranks, int timeout_ms = 30'000,
          int number = 0);
   ~Member() { Destroy(); }
   Member(const Member&) = delete;
@@ -78,16 +78,16 @@ class Member {
 // How large messages are, and where they lie: in one call line, in an outbox,
 // or in memory that peers map.
 enum class Path { kLine, kStaged, kMapped };
-const char* Name(Path path);
+const char* PathName(Path path);
 
 // A buffer of doubles on a path.
-class Buffer {
+class Doubles {
  public:
-  Buffer(Path path, size_t count);
-  explicit Buffer(Path path) : Buffer(path, DefaultCount(path)) {}
-  ~Buffer();
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
+  Doubles(Path path, size_t count);
+  explicit Doubles(Path path) : Doubles(path, DefaultCount(path)) {}
+  ~Doubles();
+  Doubles(const Doubles&) = delete;
+  Doubles& operator=(const Doubles&) = delete;
 
   static size_t DefaultCount(Path path) {
     return path == Path::kLine ? 4 : size_t{1} << 19;

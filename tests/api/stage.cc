@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/api/meeting.h"
+#include "tests/api/stage.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -39,23 +39,23 @@ constexpr const char* kResults[] = {
 }  // namespace
 
 // Every word: seq_cst, since nothing here is worth a thought about orders.
-struct Meeting::Shared {
+struct Stage::Shared {
   std::atomic<bool> id_made[kIds];
   axonUniqueId ids[kIds];
   std::atomic<int> marks[kMarks];
   std::atomic<int64_t> struck_ns;
 };
 
-Meeting::Meeting() {
+Stage::Stage() {
   void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) End("no memory for a meeting");
+  if (memory == MAP_FAILED) End("no memory for a stage");
   shared_ = new (memory) Shared();
 }
 
-Meeting::~Meeting() { munmap(shared_, sizeof(Shared)); }
+Stage::~Stage() { munmap(shared_, sizeof(Shared)); }
 
-axonUniqueId Meeting::Id(bool make, int number) {
+axonUniqueId Stage::Id(bool make, int number) {
   if (make) {
     const axonResult_t result = axonGetUniqueId(&shared_->ids[number]);
     if (result != axonSuccess) End(Outcome(result));
@@ -69,9 +69,9 @@ axonUniqueId Meeting::Id(bool make, int number) {
   return shared_->ids[number];
 }
 
-void Meeting::Mark(int mark) { ++shared_->marks[mark]; }
+void Stage::Mark(int mark) { ++shared_->marks[mark]; }
 
-void Meeting::Await(int mark, int count, int64_t limit_ms) {
+void Stage::Await(int mark, int count, int64_t limit_ms) {
   const Deadline deadline = Deadline::In(limit_ms);
   while (marked(mark) < count) {
     if (deadline.passed()) {
@@ -82,14 +82,14 @@ void Meeting::Await(int mark, int count, int64_t limit_ms) {
   }
 }
 
-int Meeting::marked(int mark) const { return shared_->marks[mark]; }
+int Stage::marked(int mark) const { return shared_->marks[mark]; }
 
-void Meeting::Strike(pid_t pid, int signal) {
+void Stage::Strike(pid_t pid, int signal) {
   shared_->struck_ns = NowNs();
   kill(pid, signal);
 }
 
-int64_t Meeting::MsSinceStrike() const {
+int64_t Stage::MsSinceStrike() const {
   return (NowNs() - shared_->struck_ns) / 1'000'000;
 }
 
@@ -98,13 +98,12 @@ std::string Outcome(axonResult_t result, axonComm_t comm) {
   return absl::StrCat(kResults[result], ": ", axonGetLastError(comm));
 }
 
-Member::Member(Meeting& meeting, int rank, int ranks, int timeout_ms,
-               int number) {
+Member::Member(Stage& stage, int rank, int ranks, int timeout_ms, int number) {
   axonConfig_t config = AXON_CONFIG_INITIALIZER;
   config.timeoutMs = timeout_ms;
   config.commName = "test";
   const axonResult_t result = axonCommInitRankConfig(
-      &comm_, ranks, meeting.Id(rank == 0, number), rank, &config);
+      &comm_, ranks, stage.Id(rank == 0, number), rank, &config);
   if (result != axonSuccess) End(Outcome(result));
 }
 
@@ -163,7 +162,7 @@ std::string Member::Dump() {
   return text.c_str();
 }
 
-const char* Name(Path path) {
+const char* PathName(Path path) {
   switch (path) {
     case Path::kLine:
       return "line";
@@ -175,7 +174,7 @@ const char* Name(Path path) {
   return "";
 }
 
-Buffer::Buffer(Path path, size_t count) : path_(path), count_(count) {
+Doubles::Doubles(Path path, size_t count) : path_(path), count_(count) {
   void* memory = nullptr;
   if (path == Path::kMapped) {
     const axonResult_t result = axonMemAlloc(&memory, count * sizeof(double));
@@ -186,7 +185,7 @@ Buffer::Buffer(Path path, size_t count) : path_(path), count_(count) {
   data_ = static_cast<double*>(memory);
 }
 
-Buffer::~Buffer() {
+Doubles::~Doubles() {
   if (path_ == Path::kMapped) {
     axonMemFree(data_);
   } else {
