@@ -19,12 +19,12 @@ bool BoardRun::Stages(const Setup& setup, const Board& board) {
   const bool out = setup.mapped_reads && board.RefOf(setup.call.out, 0) != 0;
   return std::any_of(
       setup.plan->ops.begin(), setup.plan->ops.end(), [&](const PlannedOp& op) {
-        const Buffer sent = op.kind == OpKind::kSend ||
-                                    op.kind == OpKind::kPublish
-                                ? op.source.buffer
-                                : op.destination.buffer;
-        return op.unit >= 0 && !((sent == Buffer::kIn && in) ||
-                                 (sent == Buffer::kOut && out));
+        const Buffer sent =
+            op.kind == OpKind::kSend || op.kind == OpKind::kPublish
+                ? op.source.buffer
+                : op.destination.buffer;
+        return op.unit >= 0 &&
+               !((sent == Buffer::kIn && in) || (sent == Buffer::kOut && out));
       });
 }
 
@@ -39,19 +39,14 @@ void BoardRun::Start(const Setup& setup, const Signature& signature) {
   drained_ = 0;
   outbox_slice_ = -1;
   view_.NextCall(signature);
-  const RankShape& shape = setup.plan->ranks[setup.plan->me];
   const size_t total =
-      setup.outbox_memory == nullptr
-          ? 0
-          : unit_bytes_ * shape.units * static_cast<size_t>(setup.cutting.slices);
+      setup.outbox_memory == nullptr ? 0 : SlicesOf(setup.plan->me).total();
   // My line of kCallLines calls ago must have been read by all; so must what my
   // first slices overwrite.
-  after_ = view_.call() - kCallLines;
-  lease_ = {};
-  if (total > 0) {
-    lease_ = outbox_.Take(total, view_.call(), after_);
-    after_ = lease_.after;
-  }
+  const uint64_t line_before =
+      std::max<uint64_t>(view_.calls(), kCallLines) - kCallLines;
+  lease_ = {0, line_before};
+  if (total > 0) lease_ = outbox_.Take(total, view_.calls(), line_before);
   pass_.Reserve(kMaxLocalRanks + 2, 2);
 }
 
@@ -79,7 +74,7 @@ Poll BoardRun::Step() {
 }
 
 Poll BoardRun::Enter() {
-  const Poll poll = view_.AwaitFinished(after_);
+  const Poll poll = view_.AwaitFinished(static_cast<uint32_t>(lease_.after));
   if (poll != Poll::kReady) return poll;
   // What needs nobody else goes first, so that one store shows it together with
   // my entry.
@@ -102,7 +97,8 @@ Poll BoardRun::RunOps(uint32_t until_iteration, uint32_t until_op) {
     for (; op_ < ops; ++op_) {
       if (iteration_ == until_iteration && op_ >= until_op) return Poll::kReady;
       const PlannedOp& op = plan.ops[op_];
-      const int slice = static_cast<int>(iteration_) - static_cast<int>(op.stage);
+      const int slice =
+          static_cast<int>(iteration_) - static_cast<int>(op.stage);
       if (slice < 0 || slice >= setup_.cutting.slices) continue;
       if (state_ == State::kRun && budget_-- == 0) return Poll::kPending;
       const Poll poll = RunOp(op, slice);
@@ -161,7 +157,7 @@ Poll BoardRun::AwaitIncoming(const PlannedOp& op, int slice) {
                           view_.board().Describe(in.peer))));
       return Poll::kFailed;
     }
-    poll = view_.AwaitDone(in.peer, DoneAt(in.peer, in.ready, slice));
+    poll = view_.AwaitDone(in.peer, DoneBy(in.peer, in.ready, slice));
     if (poll != Poll::kReady) return poll;
   }
   return Poll::kReady;
@@ -191,17 +187,16 @@ Poll BoardRun::AwaitOutbox(int slice) {
   if (slice <= outbox_slice_ || setup_.outbox_memory == nullptr) {
     return Poll::kReady;
   }
-  const RankShape& mine = setup_.plan->ranks[setup_.plan->me];
-  const size_t slice_bytes = mine.units * unit_bytes_;
-  if (slice_bytes == 0) return Poll::kReady;
-  const int held = static_cast<int>(outbox_.size() / slice_bytes);
+  const SlicesIn slices = SlicesOf(setup_.plan->me);
+  if (slices.slice_bytes == 0) return Poll::kReady;
+  const int held = slices.held();
   // A call that walks round overwrites what it wrote `held` slices ago.
   if (slice >= held) {
     for (int q = 0; q < view_.board().ranks(); ++q) {
       const RankShape& shape = setup_.plan->ranks[q];
       if (!shape.reads_me) continue;
       const Poll poll =
-          view_.AwaitDone(q, DoneAt(q, shape.last_read, slice - held));
+          view_.AwaitDone(q, DoneBy(q, shape.last_read, slice - held));
       if (poll != Poll::kReady) return poll;
     }
   }
@@ -216,25 +211,16 @@ Poll BoardRun::Drain() {
     const RankShape& shape = setup_.plan->ranks[drained_];
     if (!shape.reads_me) continue;
     const Poll poll = view_.AwaitDone(
-        drained_,
-        DoneAt(drained_, shape.last_read, setup_.cutting.slices - 1));
+        drained_, DoneBy(drained_, shape.last_read, setup_.cutting.slices - 1));
     if (poll != Poll::kReady) return poll;
   }
   return Poll::kReady;
 }
 
-uint64_t BoardRun::SlicePosition(int rank, uint64_t position, int slice) const {
-  const size_t bytes = setup_.plan->ranks[rank].units * unit_bytes_;
-  const auto s = static_cast<uint64_t>(slice);
-  const size_t total = bytes * static_cast<size_t>(setup_.cutting.slices);
-  if (total <= outbox_.size()) return position + s * bytes;
-  return s % (outbox_.size() / bytes) * bytes;
-}
-
 Walker BoardRun::Box(const PlannedOp& op, int slice) const {
   return Walker::Packed(
       setup_.outbox_memory +
-      SlicePosition(setup_.plan->me, lease_.position, slice) +
+      SlicesOf(setup_.plan->me).PositionOf(slice, lease_.position) +
       static_cast<size_t>(op.unit) * unit_bytes_);
 }
 
@@ -249,7 +235,7 @@ Walker BoardRun::Message(const Incoming& in, int slice) const {
   }
   return Walker::Packed(board.InArena(
       in.peer,
-      place.outbox + SlicePosition(in.peer, place.position, slice) +
+      place.outbox + SlicesOf(in.peer).PositionOf(slice, place.position) +
           in.unit * unit_bytes_,
       in.source.count * unit_bytes_));
 }

@@ -79,11 +79,13 @@ class BoardRun final : public Work {
   }
   Walker Message(const Incoming& incoming, int slice) const;
   Walker Box(const PlannedOp& op, int slice) const;
-  uint64_t SlicePosition(int rank, uint64_t position, int slice) const;
-  uint32_t DoneAt(int rank, Milestone milestone, int slice) const {
-    const RankShape& shape = setup_.plan->ranks[rank];
-    return (static_cast<uint32_t>(slice) + milestone.stage) * shape.ops +
-           milestone.position + 1;
+  // Of a rank's outbox.
+  SlicesIn SlicesOf(int rank) const {
+    return {outbox_.size(), setup_.plan->ranks[rank].units * unit_bytes_,
+            setup_.cutting.slices};
+  }
+  uint32_t DoneBy(int rank, Milestone milestone, int slice) const {
+    return DoneAt(setup_.plan->ranks[rank], milestone, slice);
   }
   uint32_t iterations() const {
     return static_cast<uint32_t>(setup_.cutting.slices) +
@@ -98,7 +100,6 @@ class BoardRun final : public Work {
   int budget_ = 0;  // operations left in this step
   Ref in_ref_ = 0, out_ref_ = 0;
   Outbox::Lease lease_;
-  uint32_t after_ = 0;  // call that all must have finished before I enter
   size_t unit_bytes_ = 0;
   uint32_t iteration_ = 0, op_ = 0;
   int drained_ = 0;

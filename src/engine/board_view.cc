@@ -127,11 +127,16 @@ std::string DescribeState(const Board& board, int rank) {
   return text + BusyWith(block);
 }
 
-BoardView::BoardView(Board& board) : board_(board) {
-  peers_.assign(static_cast<size_t>(board.ranks()), Peer{Count(1, 0)});
+BoardView::BoardView(Board& board, uint64_t calls)
+    : board_(board),
+      calls_(calls),
+      call_(static_cast<uint32_t>(calls)),
+      floor_(call_) {
+  peers_.assign(static_cast<size_t>(board.ranks()), Peer{Count(call_ + 1, 0)});
 }
 
 void BoardView::NextCall(const Signature& s) {
+  ++calls_;
   ++call_;
   hash_ = Mix(hash_, s);
   waiting_for_ = -1;
@@ -187,7 +192,7 @@ void BoardView::PostLine() {
 
 Poll BoardView::AwaitLine(int rank, uint32_t prologue) {
   Peer& peer = peers_[rank];
-  if (peer.call == call_) return Poll::kReady;
+  if (peer.call == calls_) return Poll::kReady;
   const CallLine& line = board_.block(rank).lines[call_ % kCallLines];
   const uint64_t word = line.word.load(std::memory_order_acquire);
   if (static_cast<uint32_t>(word >> 32) != call_) {
@@ -199,7 +204,7 @@ Poll BoardView::AwaitLine(int rank, uint32_t prologue) {
     FailMismatch(rank, hash);
     return Poll::kFailed;
   }
-  peer.call = call_;
+  peer.call = calls_;
   peer.body = &line.body;
   const uint64_t count = Count(call_, prologue);
   if (Reached(count, peer.count)) peer.count = count;

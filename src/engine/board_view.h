@@ -31,16 +31,19 @@ std::string DescribeState(const Board& board, int rank);
 
 class BoardView {
  public:
-  explicit BoardView(Board& board);
+  // `calls` have been made before: not 0 in tests near the wrap-around.
+  explicit BoardView(Board& board, uint64_t calls = 0);
 
   struct Peer {
     uint64_t count;        // it has reached this
-    uint32_t call = 0;     // whose line was read
+    uint64_t call = 0;     // whose line was read, as calls() counts
     const LineBody* body = nullptr;  // of that line
   };
 
   Board& board() { return board_; }
   uint32_t call() const { return call_; }
+  // The same number, which does not wrap.
+  uint64_t calls() const { return calls_; }
   // A call that all peers are known to have finished.
   uint32_t floor() const { return floor_; }
   const Peer& peer(int rank) const { return peers_[rank]; }
@@ -100,8 +103,9 @@ class BoardView {
   void FailMismatch(int rank, uint32_t their_hash);
 
   Board& board_;
-  uint32_t call_ = 0;
-  uint32_t floor_ = 0;
+  uint64_t calls_;
+  uint32_t call_;
+  uint32_t floor_;
   uint32_t hash_ = 0;
   int waiting_for_ = -1;
   std::vector<Peer> peers_;

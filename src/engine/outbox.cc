@@ -7,7 +7,7 @@
 
 namespace axon {
 
-Outbox::Lease Outbox::Take(size_t total, uint32_t call, uint32_t before) {
+Outbox::Lease Outbox::Take(size_t total, uint64_t call, uint64_t before) {
   const uint64_t zone = size_ / kZones;
   const uint64_t bytes = std::min(total, size_);
   if (cursor_ % size_ + bytes > size_) cursor_ = RoundUp(cursor_, size_);
@@ -16,12 +16,10 @@ Outbox::Lease Outbox::Take(size_t total, uint32_t call, uint32_t before) {
   // Zones that were stepped over at the outbox's end are claimed unread.
   claimed_ = std::max(claimed_, begin / zone * zone);
   for (; claimed_ < end; claimed_ += zone) {
-    const size_t z = claimed_ / zone % kZones;
-    if (written_[z]) lease.after = LaterCall(lease.after, last_writer_[z]);
+    lease.after = std::max(lease.after, last_writer_[claimed_ / zone % kZones]);
   }
   for (uint64_t at = begin / zone * zone; at < end; at += zone) {
     last_writer_[at / zone % kZones] = call;
-    written_[at / zone % kZones] = true;
   }
   cursor_ = end;
   return lease;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places in a rank's outbox. The outbox is walked round from call to call, so
 // that a writer does not store into lines that a reader still has in its cache,
-// and so that what a call overwrites was read long ago. Local bookkeeping of the
-// thread that runs the rank's calls.
+// and so that what a call overwrites was read long ago. Local bookkeeping of
+// the thread that runs the rank's calls.
 #pragma once
 
 #include <array>
@@ -11,24 +11,22 @@
 
 namespace axon {
 
-// The later of two call numbers, which wrap.
-constexpr uint32_t LaterCall(uint32_t a, uint32_t b) {
-  return static_cast<int32_t>(a - b) >= 0 ? a : b;
-}
-
 class Outbox {
  public:
-  explicit Outbox(size_t size) : size_(size) {}
+  // What does not divide into zones is left unused.
+  explicit Outbox(size_t size) : size_(size / kZones * kZones) {}
 
   struct Lease {
     uint64_t position = 0;  // bytes from the outbox's begin
-    uint32_t after = 0;     // peers must have finished this call before I write
+    uint64_t after = 0;     // peers must have finished this call before I write
   };
 
-  // Space for `total` bytes of call `call`. A call that wants more than the
-  // outbox has begins at 0 and walks round itself. `before` is a call that all
-  // peers are known to have finished: the answer where nothing is overwritten.
-  Lease Take(size_t total, uint32_t call, uint32_t before);
+  // Space for `total` bytes of call `call` > 0. A call that wants more than the
+  // outbox has begins at 0 and walks round itself (SlicesIn). `before` is a
+  // call that all peers are known to have finished: the answer where nothing is
+  // overwritten. Calls are numbered without end here: the outbox may rest for
+  // more calls than 32 bits can tell apart.
+  Lease Take(size_t total, uint64_t call, uint64_t before);
 
   size_t size() const { return size_; }
 
@@ -38,8 +36,24 @@ class Outbox {
   size_t size_;
   uint64_t cursor_ = 0;   // absolute: grows for ever
   uint64_t claimed_ = 0;  // absolute: up to here what was there has been read
-  std::array<uint32_t, kZones> last_writer_{};  // call, per zone
-  std::array<bool, kZones> written_{};
+  std::array<uint64_t, kZones> last_writer_{};  // call, per zone; 0: none
+};
+
+// Where the slices of one call lie in an outbox: side by side from the lease's
+// position on, or, where they do not all fit, round and round from 0.
+struct SlicesIn {
+  size_t outbox = 0;       // bytes
+  size_t slice_bytes = 0;  // at most `outbox`
+  int slices = 1;
+
+  size_t total() const { return slice_bytes * static_cast<size_t>(slices); }
+  // So many slices lie there at once: slice s overwrites slice s - held().
+  int held() const { return static_cast<int>(outbox / slice_bytes); }
+  uint64_t PositionOf(int slice, uint64_t lease_position) const {
+    const auto s = static_cast<size_t>(slice);
+    return total() <= outbox ? lease_position + s * slice_bytes
+                             : s % (outbox / slice_bytes) * slice_bytes;
+  }
 };
 
 }  // namespace axon

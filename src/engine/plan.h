@@ -53,8 +53,14 @@ struct RankShape {
   uint32_t units = 0;     // pieces of its outbox that a slice takes
   uint32_t prologue = 0;  // operations before it reads anything
   bool reads_me = false;
-  Milestone last_read;    // of what I send, if reads_me
+  Milestone last_read;  // of what I send, if reads_me
 };
+
+// How many operations the rank has done of a call after `milestone` of a slice.
+inline uint32_t DoneAt(const RankShape& shape, Milestone milestone, int slice) {
+  return (static_cast<uint32_t>(slice) + milestone.stage) * shape.ops +
+         milestone.position + 1;
+}
 
 struct Plan {
   std::vector<PlannedOp> ops;  // mine, in the order of an iteration
