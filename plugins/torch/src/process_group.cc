@@ -7,47 +7,13 @@
 
 #include <algorithm>
 #include <climits>
-#include <cstring>
 
 #include "gil.h"
+#include "meeting.h"
 
 namespace torch_axon {
-namespace {
 
 using std::chrono::milliseconds;
-
-constexpr char kIdKey[] = "axon_id";
-
-// Rank 0 makes the id and leaves it in the store for the others: one byte, 1
-// for an id and 0 for an error text, then the id or the text.
-axonUniqueId ExchangeId(c10d::Store& store, const Origin& origin) {
-  axonUniqueId id;
-  if (origin.rank == 0) {
-    const axonResult_t result = axonGetUniqueId(&id);
-    const std::string text = result == axonSuccess
-                                 ? std::string(id.internal, sizeof(id.internal))
-                                 : axonGetLastError(nullptr);
-    std::vector<uint8_t> value(1 + text.size());
-    value[0] = result == axonSuccess;
-    std::memcpy(value.data() + 1, text.data(), text.size());
-    store.set(kIdKey, value);
-    if (result != axonSuccess) {
-      std::rethrow_exception(MakeError(result, origin, text));
-    }
-    return id;
-  }
-  store.wait({kIdKey}, origin.timeout);
-  const std::vector<uint8_t> value = store.get(kIdKey);
-  const std::string text(value.begin() + !value.empty(), value.end());
-  if (value.empty() || value[0] == 0 || text.size() != sizeof(id.internal)) {
-    std::rethrow_exception(MakeError(
-        axonRemoteError, origin, "rank 0 could not start the group: " + text));
-  }
-  std::memcpy(id.internal, text.data(), sizeof(id.internal));
-  return id;
-}
-
-}  // namespace
 
 void ArmTimeout(milliseconds timeout) {
   if (timeout == c10d::kUnsetTimeout) return;
@@ -64,16 +30,10 @@ ProcessGroupAxon::ProcessGroupAxon(const c10::intrusive_ptr<c10d::Store>& store,
   const ReleaseGil release;
   const Origin origin{"init", options_->group_name, rank, size,
                       0,      options_->timeout};
-  const axonUniqueId id = ExchangeId(*store, origin);
+  const axonUniqueId id = Meet(*store, origin);
   comm_ = Communicator::Create(id, rank, size, options_->group_name,
                                options_->timeout);
-  if (rank == 0) {
-    try {
-      store->deleteKey(kIdKey);  // all have it; the store may serve again
-    } catch (const std::exception&) {
-      // Some stores cannot delete: nothing depends on it.
-    }
-  }
+  Part(*store, origin);
   init();
 }
 

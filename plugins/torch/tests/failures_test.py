@@ -2,6 +2,7 @@
 """What a rank is told when a peer is late, differs, dies or aborts."""
 
 import os
+import re
 import signal
 import threading
 import time
@@ -11,6 +12,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+import torch_axon
 from harness import run
 
 
@@ -166,9 +168,27 @@ def test_killed_peer(body, world):
     assert told == ["told"] * (world - 1) + [None]
 
 
-def test_a_missing_rank_fails_the_start():
-    store = dist.HashStore()
-    import torch_axon
-    with pytest.raises(dist.DistBackendError, match="Timed out waiting 300ms"):
+def _start(store, rank, texts):
+    try:
         torch_axon.ProcessGroupAxon(
-            store, 0, 2, timeout=timedelta(milliseconds=300))
+            store, rank, 3, timeout=timedelta(milliseconds=500))
+    except dist.DistBackendError as error:
+        texts.append(str(error))
+
+
+@pytest.mark.parametrize("present", [(0, 1), (0,), (1, 2)])
+def test_a_missing_rank_fails_the_start(present):
+    store, texts = dist.HashStore(), []
+    threads = [threading.Thread(target=_start, args=(store, rank, texts))
+               for rank in present]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert time.monotonic() - began < 5
+    assert len(texts) == len(present)
+    assert any("Timed out waiting 500ms" in text for text in texts)
+    for text in texts:
+        wanted = "missing: .*rank 2" if 0 in present else "rank 0 has not"
+        assert re.search(wanted, text), text
