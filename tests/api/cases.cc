@@ -54,35 +54,6 @@ double Factor(DataType type, int rank) {
   return IsFloat(type) ? kFloats[rank % 4] : kIntegers[rank % 4];
 }
 
-// One period of the reduction over all ranks.
-const std::vector<uint64_t>& Reduced(DataType type, ReduceOp op, int ranks) {
-  static std::mutex mutex;
-  static std::map<std::tuple<DataType, ReduceOp, int>, std::vector<uint64_t>>
-      made;
-  const std::lock_guard<std::mutex> lock(mutex);
-  std::vector<uint64_t>& period = made[{type, op, ranks}];
-  if (!period.empty()) return period;
-  std::vector<double> factors;
-  for (int r = 0; r < ranks; ++r) factors.push_back(Factor(type, r));
-  for (size_t i = 0; i < kPeriod; ++i) {
-    std::vector<uint64_t> inputs;
-    for (int r = 0; r < ranks; ++r) {
-      inputs.push_back(InputBits(type, op, r, i));
-    }
-    period.push_back(ReferenceReduce(type, op, inputs, factors, ranks));
-  }
-  return period;
-}
-
-// One period of what rank `from` puts in.
-std::vector<uint64_t> Inputs(const Case& c, int from) {
-  std::vector<uint64_t> period;
-  for (size_t i = 0; i < kPeriod; ++i) {
-    period.push_back(InputBits(c.type, c.op, from, i));
-  }
-  return period;
-}
-
 // Compares block `b` of the result with what must stand there.
 std::string CheckBlock(const Case& c, const std::byte* block, int b, int rank,
                        int ranks) {
@@ -90,19 +61,23 @@ std::string CheckBlock(const Case& c, const std::byte* block, int b, int rank,
   switch (c.collective) {
     case Collective::kAllReduce:
     case Collective::kReduce:
-      return Differs(c.type, block, c.count, Reduced(c.type, c.op, ranks), 0);
+      return Differs(c.type, block, c.count, ReducedPeriod(c.type, c.op, ranks),
+                     0);
     case Collective::kReduceScatter:
-      return Differs(c.type, block, c.count, Reduced(c.type, c.op, ranks),
+      return Differs(c.type, block, c.count, ReducedPeriod(c.type, c.op, ranks),
                      mine);
     case Collective::kBroadcast:
-      return Differs(c.type, block, c.count, Inputs(c, c.root), 0);
+      return Differs(c.type, block, c.count, InputPeriod(c.type, c.op, c.root),
+                     0);
     case Collective::kScatter:
-      return Differs(c.type, block, c.count, Inputs(c, c.root), mine);
+      return Differs(c.type, block, c.count, InputPeriod(c.type, c.op, c.root),
+                     mine);
     case Collective::kAllGather:
     case Collective::kGather:
-      return Differs(c.type, block, c.count, Inputs(c, b), 0);
+      return Differs(c.type, block, c.count, InputPeriod(c.type, c.op, b), 0);
     case Collective::kAlltoAll:
-      return Differs(c.type, block, c.count, Inputs(c, b), mine);
+      return Differs(c.type, block, c.count, InputPeriod(c.type, c.op, b),
+                     mine);
     case Collective::kBarrier:
       break;
   }
@@ -207,7 +182,7 @@ std::string Check(const Case& c, const Shape& shape, const Buffers& b, int rank,
   if (!b.in_place && b.in != nullptr) {
     const std::string wrong =
         Differs(c.type, b.in, c.count * static_cast<size_t>(shape.in),
-                Inputs(c, rank), 0);
+                InputPeriod(c.type, c.op, rank), 0);
     if (!wrong.empty()) return "the input was changed: " + wrong;
   }
   if (!b.first.intact() || !b.second.intact()) {
@@ -231,7 +206,7 @@ std::string RunCase(const Case& c, axonComm_t comm, int rank, int ranks,
   const Shape shape = ShapeOf(c, rank, ranks);
   Buffers b(c, shape);
   Repeat(c.type, b.in, c.count * static_cast<size_t>(shape.in),
-         Inputs(c, rank));
+         InputPeriod(c.type, c.op, rank));
   axonResult_t result = Call(c, b.in, b.out, rank, comm, stream);
   if (result == axonSuccess && stream != nullptr) {
     result = axonStreamSynchronize(stream);
@@ -255,6 +230,34 @@ uint64_t InputBits(DataType type, ReduceOp op, int rank, size_t i) {
     return Encode(type, kFactors[any % 8]);
   }
   return Encode(type, static_cast<double>(any % 2001) - 1000);
+}
+
+const std::vector<uint64_t>& ReducedPeriod(DataType type, ReduceOp op,
+                                           int ranks) {
+  static std::mutex mutex;
+  static std::map<std::tuple<DataType, ReduceOp, int>, std::vector<uint64_t>>
+      made;
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::vector<uint64_t>& period = made[{type, op, ranks}];
+  if (!period.empty()) return period;
+  std::vector<double> factors;
+  for (int r = 0; r < ranks; ++r) factors.push_back(Factor(type, r));
+  for (size_t i = 0; i < kPeriod; ++i) {
+    std::vector<uint64_t> inputs;
+    for (int r = 0; r < ranks; ++r) {
+      inputs.push_back(InputBits(type, op, r, i));
+    }
+    period.push_back(ReferenceReduce(type, op, inputs, factors, ranks));
+  }
+  return period;
+}
+
+std::vector<uint64_t> InputPeriod(DataType type, ReduceOp op, int rank) {
+  std::vector<uint64_t> period;
+  for (size_t i = 0; i < kPeriod; ++i) {
+    period.push_back(InputBits(type, op, rank, i));
+  }
+  return period;
 }
 
 bool Reduces(Collective collective) {

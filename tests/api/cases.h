@@ -39,6 +39,11 @@ std::string RunCase(const Case& c, axonComm_t comm, int rank, int ranks,
 constexpr size_t kPeriod = 1009;
 uint64_t InputBits(DataType type, ReduceOp op, int rank, size_t i);
 
+// One period of what a rank puts in, and of the reduction over all ranks.
+std::vector<uint64_t> InputPeriod(DataType type, ReduceOp op, int rank);
+const std::vector<uint64_t>& ReducedPeriod(DataType type, ReduceOp op,
+                                           int ranks);
+
 bool Reduces(Collective collective);
 bool HasRoot(Collective collective);
 std::vector<DataType> AllTypes();
