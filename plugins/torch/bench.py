@@ -58,6 +58,15 @@ def parse():
     return parser.parse_args()
 
 
+def sizes(flags):
+    """From --min by factors of --step; --max in any case."""
+    count = flags.min
+    while count < flags.max:
+        yield count
+        count *= flags.step
+    yield flags.max
+
+
 def make_call(name, group, count, dtype, world):
     """(call, input, output); `count` is the larger side's bytes."""
     elements = max(world, count // dtype.itemsize // world * world)
@@ -134,11 +143,9 @@ def rank_main(rank, flags, path):
               for name in names}
     rows = []
     for name in flags.collectives.split(","):
-        count = flags.min
-        while count <= flags.max:
+        for count in sizes(flags):
             rows.append({"collective": name, "bytes": count,
                          **measure(flags, groups, name, count)})
-            count *= flags.step
     if rank == 0:
         report(flags, rows)
         if flags.json:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups: names, subgroups, sequence numbers, options, memory, errors of use."""
+"""Groups: names, subgroups, sequence numbers, options, memory, misuse."""
 
 import subprocess
 import sys

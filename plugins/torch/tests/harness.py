@@ -18,7 +18,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 GROUP_TIMEOUT = timedelta(seconds=30)
 
 _context = multiprocessing.get_context("forkserver")
@@ -59,7 +59,8 @@ def run(world, body, *args, backend="axon", timeout=GROUP_TIMEOUT,
 
     Fails with the text of each rank that failed. A rank in `absent` may die.
     """
-    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    store = dist.TCPStore(
+        "127.0.0.1", 0, is_master=True, wait_for_workers=False)
     processes, pipes = [], []
     for rank in range(world):
         ours, theirs = _context.Pipe(duplex=False)
