@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/shm/ring_channel.h"
 
-#include <cstring>
+#include <algorithm>
 #include <new>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace axon {
@@ -116,22 +118,36 @@ Poll RingChannel::TryPeek(Bytes* message) {
       peer_sent_ = peer_ring_->sent.load(std::memory_order_acquire);
       if (peer_sent_ == received_) return Poll::kPending;
     }
+    // What the peer wrote is believed as far as it can be true.
     const std::byte* at = peer_data_ + received_ % ring_size_;
+    const uint64_t to_end = ring_size_ - received_ % ring_size_;
+    const uint64_t there = peer_sent_ - received_;
     const uint64_t size = reinterpret_cast<const MessageHeader*>(at)->size;
     if (size == kSkip) {
-      received_ += ring_size_ - received_ % ring_size_;
+      // A message follows at the ring's begin.
+      if (to_end == ring_size_ || there <= to_end) {
+        return Refuse(absl::StrFormat("skips %u bytes of %u", to_end, there));
+      }
+      received_ += to_end;
       continue;
     }
-    if (size > max_message()) {
-      status_ = absl::InternalError(
-          absl::StrFormat("%s sent a message of %u bytes, more than %u",
-                          board_.Describe(peer_), size, max_message()));
-      return Poll::kFailed;
+    if (size > max_message() || Footprint(size) > std::min(to_end, there)) {
+      return Refuse(absl::StrFormat(
+          "sent a message of %u bytes where at most %u can be", size,
+          std::min<uint64_t>(max_message(),
+                             std::min(to_end, there) - sizeof(MessageHeader))));
     }
     peeked_ = received_ + Footprint(size);
     *message = Bytes(at + sizeof(MessageHeader), size);
     return Poll::kReady;
   }
+}
+
+Poll RingChannel::Refuse(const std::string& what) {
+  status_ = absl::InternalError(
+      absl::StrCat(board_.Describe(peer_), " ", what,
+                   ": its memory has been overwritten"));
+  return Poll::kFailed;
 }
 
 void RingChannel::Pop() {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "transport/board.h"
@@ -41,6 +42,8 @@ class RingChannel final : public Channel {
  private:
   Poll OpenForSending();
   bool OpenForReceiving();
+  // The peer's ring holds what cannot be.
+  Poll Refuse(const std::string& what);
 
   Board& board_;
   const int peer_;
