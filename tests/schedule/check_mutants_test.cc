@@ -40,14 +40,6 @@ void ForEachOp(
   });
 }
 
-bool Receives(OpKind kind) {
-  return kind == OpKind::kRecv || kind == OpKind::kRecvReduce ||
-         kind == OpKind::kReduceAll;
-}
-bool Reduces(OpKind kind) {
-  return kind == OpKind::kRecvReduce || kind == OpKind::kReduceAll;
-}
-
 class Mutants {
  public:
   // `spoiled` differs from a proved call in operation i of rank r.
