@@ -175,6 +175,31 @@ def test_two_ranks(body):
     run(2, body)
 
 
+def _detail(rank, world):
+    """Under TORCH_DISTRIBUTED_DEBUG=DETAIL torch wraps the backend."""
+    dist.set_debug_level(dist.DebugLevel.DETAIL)
+    group = dist.new_group(list(range(world)))
+    x = torch.ones(3)
+    dist.all_reduce(x, group=group)
+    dist.all_reduce(x, group=group, async_op=True).wait()
+    assert x[0] == world * world
+    out = torch.zeros(world)
+    dist.all_gather_into_tensor(out, torch.full((1,), float(rank)), group=group)
+    assert out.tolist() == list(range(world))
+    peer = rank ^ 1
+    y = torch.zeros(1)
+    works = [dist.isend(torch.full((1,), float(rank)), peer, group=group),
+             dist.irecv(y, peer, group=group)]
+    for work in works:
+        work.wait()
+    assert y[0] == peer
+    dist.barrier(group=group)
+
+
+def test_detail():
+    run(2, _detail)
+
+
 def _python(text):
     return subprocess.run(
         [sys.executable, "-c", text], capture_output=True, text=True,
