@@ -40,6 +40,10 @@ void ForEachOp(
   });
 }
 
+bool Reduces(OpKind kind) {
+  return kind == OpKind::kRecvReduce || kind == OpKind::kReduceAll;
+}
+
 class Mutants {
  public:
   // `spoiled` differs from a proved call in operation i of rank r.
