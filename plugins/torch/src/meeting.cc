@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meeting.h"
 
+#include <c10/util/Exception.h>
 #include <c10/util/StringUtil.h>
 
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <vector>
@@ -12,6 +14,15 @@ namespace {
 
 // One byte, 1 for an id and 0 for an error's text, then the id or the text.
 constexpr char kIdKey[] = "axon_id";
+
+// How much longer than rank 0 the others wait, to hear from it who is missing.
+constexpr std::chrono::milliseconds kVerdict{1000};
+
+// The text of torch's error without the stack.
+std::string Text(const std::exception& error) {
+  const auto* own = dynamic_cast<const c10::Error*>(&error);
+  return own != nullptr ? own->what_without_backtrace() : error.what();
+}
 
 std::string HereKey(int rank) { return c10::str("axon_here_", rank); }
 
@@ -44,7 +55,7 @@ axonUniqueId Invite(c10d::Store& store, const Origin& origin) {
   } catch (const std::exception& error) {
     const std::string missing = Missing(store, others);
     const std::string text =
-        missing.empty() ? error.what() : "missing: " + missing;
+        missing.empty() ? Text(error) : "missing: " + missing;
     Publish(store, false, text);
     std::rethrow_exception(MakeError(axonTimeout, origin, text));
   }
@@ -65,11 +76,11 @@ axonUniqueId Meet(c10d::Store& store, const Origin& origin) {
   if (origin.rank == 0) return Invite(store, origin);
   store.set(HereKey(origin.rank), std::vector<uint8_t>{1});
   try {
-    store.wait({kIdKey}, origin.timeout);
+    store.wait({kIdKey}, origin.timeout + kVerdict);
   } catch (const std::exception& error) {
-    std::rethrow_exception(MakeError(
-        axonTimeout, origin,
-        c10::str("rank 0 has not invited this rank: ", error.what())));
+    std::rethrow_exception(
+        MakeError(axonTimeout, origin,
+                  "rank 0 has not invited this rank: " + Text(error)));
   }
   const std::vector<uint8_t> value = store.get(kIdKey);
   const std::string text(value.begin() + !value.empty(), value.end());
