@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/shm/arena.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <new>
@@ -49,6 +51,17 @@ Arena::~Arena() { Unlink(); }
 
 absl::StatusOr<Mapping> Arena::MapPeer(const Fd& fd, size_t size,
                                        const char uid[16]) {
+  // Reading behind a file's end would kill this process.
+  struct stat file {};
+  if (fstat(fd.get(), &file) != 0) {
+    return ErrnoError("look at the memory file of a peer");
+  }
+  if (static_cast<uint64_t>(file.st_size) != size) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "the shared memory handed over by a peer has %u bytes, not the %u that "
+        "it said",
+        file.st_size, size));
+  }
   ASSIGN_OR_RETURN(Mapping mapping, Mapping::Map(fd, size));
   const auto& header = *reinterpret_cast<const ArenaHeader*>(mapping.base());
   if (header.magic != ArenaHeader::kMagic || header.version != kVersion ||

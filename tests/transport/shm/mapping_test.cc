@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/shm/mapping.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "tests/support/processes.h"
+#include "tests/support/temp_dir.h"
+
+namespace axon {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr size_t kSize = size_t{1} << 20;
+
+int64_t BlocksOf(const Fd& fd) {
+  struct stat status {};
+  EXPECT_EQ(fstat(fd.get(), &status), 0);
+  return status.st_blocks;
+}
+
+TEST(MappingTest, TwoMappingsShowTheSameMemory) {
+  const auto file = CreateSharedFile(ShmKind::kMemfd, "", kSize);
+  ASSERT_TRUE(file.ok()) << file.status();
+  auto a = Mapping::Map(file->fd, kSize);
+  auto b = Mapping::Map(file->fd, kSize);
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_NE(a->base(), b->base());
+  std::memcpy(a->base() + 5000, "hello", 5);
+  EXPECT_EQ(std::memcmp(b->base() + 5000, "hello", 5), 0);
+}
+
+TEST(MappingTest, MovesAndUnmaps) {
+  const auto file = CreateSharedFile(ShmKind::kMemfd, "", kSize);
+  std::byte* base = nullptr;
+  {
+    Mapping first = *Mapping::Map(file->fd, kSize);
+    base = first.base();
+    Mapping second(std::move(first));
+    EXPECT_EQ(first.base(), nullptr);
+    EXPECT_EQ(second.base(), base);
+    Mapping third;
+    third = std::move(second);
+    EXPECT_EQ(third.base(), base);
+    EXPECT_EQ(third.size(), kSize);
+    unsigned char resident = 0;
+    EXPECT_EQ(mincore(base, 4096, &resident), 0);
+  }
+  unsigned char resident = 0;
+  EXPECT_EQ(mincore(base, 4096, &resident), -1) << "still mapped";
+}
+
+TEST(MappingTest, SaysWhenThereIsNoAddressSpace) {
+  // In a process of its own, whose limit nobody else feels.
+  const auto texts = RunProcesses(1, 20'000, [](int) -> std::string {
+    const auto file = CreateSharedFile(ShmKind::kMemfd, "", size_t{1} << 40);
+    if (!file.ok()) return file.status().ToString();
+    const rlimit limit{size_t{1} << 36, size_t{1} << 36};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) return "setrlimit";
+    return std::string(
+        Mapping::Map(file->fd, size_t{1} << 40).status().message());
+  });
+  EXPECT_THAT(texts[0],
+              AllOf(HasSubstr("1048576 MiB of address space"),
+                    HasSubstr("AXON_ARENA_SIZE"), HasSubstr("ulimit -v")));
+}
+
+TEST(SharedFileTest, MemoryFilesCannotShrink) {
+  const auto file = CreateSharedFile(ShmKind::kMemfd, "", kSize);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file->path, "");
+  EXPECT_NE(ftruncate(file->fd.get(), 4096), 0);
+  EXPECT_NE(ftruncate(file->fd.get(), 2 * kSize), 0);
+  EXPECT_NE(fcntl(file->fd.get(), F_ADD_SEALS, F_SEAL_WRITE), 0);
+  EXPECT_EQ(BlocksOf(file->fd), 0) << "not sparse";
+  EXPECT_NE(fcntl(file->fd.get(), F_GETFD) & FD_CLOEXEC, 0);
+}
+
+TEST(SharedFileTest, NamedFilesBelongToTheirUser) {
+  const TempDir dir;
+  const auto file = CreateSharedFile(ShmKind::kFile, dir.path(), kSize);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(file->path, StartsWith(dir.path() + "/axon-"));
+  struct stat status {};
+  ASSERT_EQ(stat(file->path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  EXPECT_EQ(status.st_size, static_cast<off_t>(kSize));
+  const auto other = CreateSharedFile(ShmKind::kFile, dir.path(), kSize);
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_NE(other->path, file->path);
+}
+
+TEST(SharedFileTest, SaysWhichDirectoryCannotBeUsed) {
+  const auto file =
+      CreateSharedFile(ShmKind::kFile, "/nonexistent/directory", kSize);
+  EXPECT_THAT(std::string(file.status().message()),
+              AllOf(HasSubstr("/nonexistent/directory/axon-"),
+                    HasSubstr("AXON_SHM_DIR"), HasSubstr("AXON_SHM=memfd"),
+                    HasSubstr("No such file")));
+}
+
+TEST(ReserveRangeTest, TakesAndGivesBackMemory) {
+  const auto file = CreateSharedFile(ShmKind::kMemfd, "", kSize);
+  Mapping mapping = *Mapping::Map(file->fd, kSize);
+  ASSERT_TRUE(ReserveRange(file->fd, 4096, 8192, "").ok());
+  EXPECT_EQ(BlocksOf(file->fd), 16);
+  mapping.base()[5000] = std::byte{7};
+  ReleaseRange(file->fd, 4096, 4096);
+  EXPECT_EQ(BlocksOf(file->fd), 8);
+  ASSERT_TRUE(ReserveRange(file->fd, 4096, 4096, "").ok());
+  EXPECT_EQ(mapping.base()[5000], std::byte{0});
+}
+
+TEST(ReserveRangeTest, SaysWhatIsWrongWithAFile) {
+  const absl::Status status = ReserveRange(Fd(), 0, 4096, "");
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("4 KiB"), HasSubstr("a memory file"),
+                    HasSubstr("the free memory is not known")));
+}
+
+// A file system that is too small: an error with the sizes instead of SIGBUS.
+TEST(ReserveRangeTest, SaysHowMuchIsShort) {
+  const TempDir dir(64 << 10);
+  if (!dir.mounted()) GTEST_SKIP() << "mounting takes a privileged user";
+  const auto file = CreateSharedFile(ShmKind::kFile, dir.path(), kSize);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_TRUE(ReserveRange(file->fd, 0, 16 << 10, file->path).ok());
+  const absl::Status status = ReserveRange(file->fd, 0, 512 << 10, file->path);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("512 KiB"), HasSubstr(file->path),
+                    HasSubstr("of 64 KiB are free"), HasSubstr("--shm-size"),
+                    HasSubstr("AXON_OUTBOX_SIZE"), HasSubstr("No space left")));
+}
+
+}  // namespace
+}  // namespace axon
