@@ -8,17 +8,49 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "engine/bind.h"
+#include "engine/prove.h"
 #include "schedule/check.h"
 #include "schedule/collective.h"
 
 namespace axon {
+namespace {
+
+// Beyond, a proof of bound plans takes minutes; schedules are proved still.
+constexpr int kMostRanksToProve = 64;
+
+// Proves the schedules of a row, then what they are bound to: enough slices to
+// walk round the smallest outbox, twice, copied and read in place.
+absl::Status ProveRow(const Algorithm& algorithm, const Call& call) {
+  for (const bool in_place : {false, true}) {
+    CheckOptions options;
+    options.in_place = in_place;
+    if (in_place && algorithm.copy_in_place) options.sending = Sending::kCopied;
+    RETURN_IF_ERROR(Check(call, options));
+  }
+  const size_t ranks = call.schedules.size();
+  if (ranks > kMostRanksToProve) return absl::OkStatus();
+  ASSIGN_OR_RETURN(BoundCall bound, BindAll(call, /*pipelined=*/true));
+  bound.slices = static_cast<int>(bound.plans[0].max_stages) + 3;
+  const BoundCall* const twice[] = {&bound, &bound};
+  const ProveOptions options{SmallestOutbox(bound)};
+  RETURN_IF_ERROR(Prove(twice, options));
+  bound.reach.assign(ranks, {true, true});
+  for (const bool in_place : {false, true}) {
+    bound.in_place = in_place;
+    if (in_place && algorithm.copy_in_place) continue;
+    RETURN_IF_ERROR(Prove(twice, options));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<PlanCache::Found> PlanCache::Find(const Demand& demand,
                                                  int root) {
   const int size = std::bit_width(demand.block_bytes) % kSizes;
-  Choice& choice = choices_[static_cast<size_t>(demand.collective)]
-                           [demand.rank_order ? 1 : 0]
-                           [static_cast<size_t>(size)];
+  Choice& choice =
+      choices_[static_cast<size_t>(demand.collective)]
+              [demand.rank_order ? 1 : 0][static_cast<size_t>(size)];
   if (choice.algorithm == nullptr) {
     // Every rank asks about the same size of the class.
     Demand typical = demand;
@@ -34,8 +66,9 @@ absl::StatusOr<PlanCache::Found> PlanCache::Find(const Demand& demand,
 
 absl::Status PlanCache::Choose(const Demand& demand, Choice* choice) {
   ASSIGN_OR_RETURN(choice->algorithm, selector_.Choose(demand));
-  Log(LogLevel::kDebug, "%s of %u bytes on %d ranks: %s", Name(demand.collective),
-      demand.block_bytes, ranks_, choice->algorithm->name);
+  Log(LogLevel::kDebug, "%s of %u bytes on %d ranks: %s",
+      Name(demand.collective), demand.block_bytes, ranks_,
+      choice->algorithm->name);
   const bool rooted = IsRooted(demand.collective);
   choice->by_root.assign(rooted ? static_cast<size_t>(ranks_) : 1, nullptr);
   return absl::OkStatus();
@@ -50,14 +83,9 @@ absl::StatusOr<const Plan*> PlanCache::MakePlan(const Algorithm& algorithm,
   }
   const Call call = MakeCall(algorithm, ranks_, root);
   if (check_) {
-    for (const bool in_place : {false, true}) {
-      CheckOptions options;
-      options.in_place = in_place;
-      if (in_place && algorithm.copy_in_place) options.sending = Sending::kCopied;
-      RETURN_IF_ERROR(Check(call, options));
-    }
-    Log(LogLevel::kInfo, "proved %s %s on %d ranks",
-        Name(algorithm.collective), algorithm.name, ranks_);
+    RETURN_IF_ERROR(ProveRow(algorithm, call));
+    Log(LogLevel::kInfo, "proved %s %s on %d ranks", Name(algorithm.collective),
+        algorithm.name, ranks_);
   }
   ASSIGN_OR_RETURN(Plan plan, Bind(call.schedules, rank_, /*pipelined=*/true));
   made_.push_back({&algorithm, root, std::make_unique<Plan>(std::move(plan))});

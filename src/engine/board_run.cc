@@ -8,24 +8,15 @@
 namespace axon {
 
 size_t MaxPieceBytes(const Plan& plan, size_t outbox_size, size_t preferred) {
-  const size_t held =
-      std::max<size_t>(1, plan.max_units) * (plan.max_stages + 2);
-  const size_t most = outbox_size / held / kCacheLine * kCacheLine;
+  const size_t most =
+      outbox_size / OutboxPieces(plan) / kCacheLine * kCacheLine;
   return std::max(kCacheLine, std::min(preferred, most));
 }
 
 bool BoardRun::Stages(const Setup& setup, const Board& board) {
   const bool in = setup.mapped_reads && board.RefOf(setup.call.in, 0) != 0;
   const bool out = setup.mapped_reads && board.RefOf(setup.call.out, 0) != 0;
-  return std::any_of(
-      setup.plan->ops.begin(), setup.plan->ops.end(), [&](const PlannedOp& op) {
-        const Buffer sent =
-            op.kind == OpKind::kSend || op.kind == OpKind::kPublish
-                ? op.source.buffer
-                : op.destination.buffer;
-        return op.unit >= 0 &&
-               !((sent == Buffer::kIn && in) || (sent == Buffer::kOut && out));
-      });
+  return axon::Stages(*setup.plan, in, out);
 }
 
 void BoardRun::Start(const Setup& setup, const Signature& signature) {
@@ -241,10 +232,10 @@ Walker BoardRun::Message(const Incoming& in, int slice) const {
 }
 
 void BoardRun::AddDestinations(const PlannedOp& op, int slice) {
-  const bool sends = op.kind == OpKind::kSend || op.kind == OpKind::kPublish;
-  if (!sends) pass_.AddDestination(Mine(op.destination, slice));
-  const Buffer sent = sends ? op.source.buffer : op.destination.buffer;
-  if (op.unit >= 0 && !ReadInPlace(sent)) pass_.AddDestination(Box(op, slice));
+  if (!Sends(op.kind)) pass_.AddDestination(Mine(op.destination, slice));
+  if (op.unit >= 0 && !ReadInPlace(SentSpan(op).buffer)) {
+    pass_.AddDestination(Box(op, slice));
+  }
 }
 
 void BoardRun::Move(const PlannedOp& op, int slice) {
@@ -255,9 +246,7 @@ void BoardRun::Move(const PlannedOp& op, int slice) {
                       ? Message(setup_.plan->incoming[op.first_incoming], slice)
                       : Mine(op.source, slice));
   // The bounded walker of the two says how much there is.
-  const bool sends = op.kind == OpKind::kSend || op.kind == OpKind::kPublish;
-  pass_.Copy(Mine(sends ? op.source : op.destination, slice),
-             setup_.cutting.element_size);
+  pass_.Copy(Mine(SentSpan(op), slice), setup_.cutting.element_size);
 }
 
 void BoardRun::AddSources(const PlannedOp& op, int slice) {

@@ -11,6 +11,9 @@
 
 namespace axon {
 
+// Its size is a multiple of this.
+constexpr size_t kOutboxZones = 16;
+
 class Outbox {
  public:
   // What does not divide into zones is left unused.
@@ -31,7 +34,7 @@ class Outbox {
   size_t size() const { return size_; }
 
  private:
-  static constexpr size_t kZones = 16;
+  static constexpr size_t kZones = kOutboxZones;
 
   size_t size_;
   uint64_t cursor_ = 0;   // absolute: grows for ever

@@ -13,6 +13,8 @@
 // slice s is (s + stage) * ops + position + 1: the constants below.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -46,6 +48,11 @@ struct PlannedOp {
   uint32_t num_incoming = 0;
 };
 
+// What an operation with a `unit` sends.
+inline const Span& SentSpan(const PlannedOp& op) {
+  return Sends(op.kind) ? op.source : op.destination;
+}
+
 // What everyone must know of each rank.
 struct RankShape {
   uint32_t ops = 0;       // in an iteration
@@ -72,5 +79,22 @@ struct Plan {
   uint32_t max_units = 0;   // over all ranks
   uint32_t max_stages = 1;  // over all ranks
 };
+
+// Pieces that an outbox must have room for: the slices that a pipeline holds,
+// and two more, so that its stages do not wait for each other.
+inline size_t OutboxPieces(const Plan& plan) {
+  return std::max<size_t>(1, plan.max_units) * (plan.max_stages + 2);
+}
+
+// Whether the rank writes to its outbox, if peers read what it sends from `in`
+// or `out` where it lies.
+inline bool Stages(const Plan& plan, bool reach_in, bool reach_out) {
+  return std::any_of(
+      plan.ops.begin(), plan.ops.end(), [&](const PlannedOp& op) {
+        const Buffer sent = SentSpan(op).buffer;
+        return op.unit >= 0 && !(sent == Buffer::kIn && reach_in) &&
+               !(sent == Buffer::kOut && reach_out);
+      });
+}
 
 }  // namespace axon

@@ -22,6 +22,9 @@ COVERS = {
     "tests/engine/kernels_test.cc": [
         "src/engine/kernels_floats.cc", "src/engine/kernels_integers.cc",
         "src/engine/kernels_narrow.cc"],
+    # The prover in three parts.
+    "tests/engine/prove_test.cc": [
+        "src/engine/prove_memory.cc", "src/engine/prove_pairs.cc"],
     "tests/base/settings_test.cc": ["src/base/settings_table.cc"],
     # A meeting is tested as a whole, from both ends.
     "tests/bootstrap/rendezvous_test.cc": [
