@@ -77,9 +77,8 @@ constexpr SettingRow kRows[] = {
          "Names the machine: only ranks with the same text may share memory. "
          "Empty: the kernel's boot id."),
     Choice("AXON_SHM", &Settings::shm, "auto", "auto|memfd|file", kOwn,
-           "How shared memory is made: memfd (nothing to clean up), or a file "
-           "in AXON_SHM_DIR that is unlinked at once; auto tries in this "
-           "order."),
+           "How shared memory is made: memfd (nothing to clean up), else a "
+           "file in AXON_SHM_DIR that is unlinked at once; auto tries both."),
     Text("AXON_SHM_DIR", &Settings::shm_dir, "/dev/shm", kOwn,
          "The directory of shared memory that is made as files."),
     Size("AXON_ARENA_SIZE", &Settings::arena_size, "0", 0, 64 * kTiB, 1, kOwn,
@@ -102,8 +101,7 @@ constexpr SettingRow kRows[] = {
          "Algorithms to use or to leave out, in NCCL_ALGO's syntax, for "
          "example allreduce:ring,tree;broadcast:^tree. Empty: the fastest."),
     Bool("AXON_CHECK", &Settings::check, "0", kOwn,
-         "Proves every set of schedules before it runs. Slow to start, then "
-         "as fast as without."),
+         "Proves every plan before its first run, which takes time."),
     Text("AXON_CONF_FILE", &Settings::conf_file, "", kOwn,
          "A file with NAME=value lines for settings that are not in the "
          "environment. Empty: ~/.axon.conf, else /etc/axon.conf, where they "

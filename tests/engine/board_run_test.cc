@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -48,7 +47,8 @@ int32_t Value(int rank, size_t i, int round) {
 
 // What block b of rank `me`'s output must hold at element i.
 int32_t Expected(const Case& c, int me, int block, size_t i, int round) {
-  const Statement s = Holds(c.algorithm->collective, {c.ranks, me, c.root}, block);
+  const Statement s =
+      Holds(c.algorithm->collective, {c.ranks, me, c.root}, block);
   const size_t at = static_cast<size_t>(s.source_block) * c.count + i;
   if (s.source != kAllRanks) return Value(s.source, at, round);
   int32_t sum = 0;
@@ -56,80 +56,110 @@ int32_t Expected(const Case& c, int me, int block, size_t i, int round) {
   return sum;
 }
 
-struct Buffers {
-  int32_t* in;
-  int32_t* out;
+size_t LargestBuffer(const Case& c) {
+  return static_cast<size_t>(c.ranks) * (c.count + 16) * sizeof(int32_t);
+}
+
+// One rank of a case: its buffers, its plan and what it does in each round.
+class CaseRank {
+ public:
+  CaseRank(const Case& c, HeapBoard& heap, int me)
+      : case_(c),
+        place_{c.ranks, me, c.root},
+        in_elements_(static_cast<size_t>(InBlocks(kind(), place_)) * c.count),
+        out_elements_(static_cast<size_t>(OutBlocks(kind(), place_)) * c.count),
+        board_(heap.board(me)),
+        view_(board_),
+        outbox_(kOutbox),
+        run_(view_, outbox_),
+        outbox_memory_(heap.Allocate(me, kOutbox)),
+        plan_(MakePlan(*c.algorithm, c.ranks, me, c.root)),
+        in_private_(in_elements_ + 1),
+        out_private_(out_elements_ + 1),
+        in_(in_private_.data()),
+        out_(out_private_.data()) {
+    if (c.mapped) {
+      in_ = reinterpret_cast<int32_t*>(heap.Allocate(me, LargestBuffer(c)));
+      out_ = reinterpret_cast<int32_t*>(heap.Allocate(me, LargestBuffer(c)));
+    }
+    const InPlace in_place = InPlaceOf(kind(), place_);
+    if (!c.in_place || !in_place.possible) return;
+    if (in_elements_ <= out_elements_) {
+      in_ = out_ + static_cast<size_t>(in_place.in_at) * c.count;
+    } else {
+      out_ = in_ + static_cast<size_t>(in_place.out_at) * c.count;
+    }
+  }
+
+  void RunRound(int round) {
+    for (size_t i = 0; i < in_elements_; ++i) {
+      in_[i] = Value(place_.me, i, round);
+    }
+    run_.Start(MakeSetup(),
+               {static_cast<uint8_t>(kind()), 2, 0, case_.root, case_.count});
+    ASSERT_TRUE(RunToEnd(run_)) << board_.failure();
+    for (size_t i = 0; i < out_elements_; ++i) {
+      const auto block = static_cast<int>(i / case_.count);
+      ASSERT_EQ(out_[i],
+                Expected(case_, place_.me, block, i % case_.count, round))
+          << "rank " << place_.me << " block " << block << " element "
+          << i % case_.count << " round " << round;
+    }
+  }
+
+ private:
+  Collective kind() const { return case_.algorithm->collective; }
+
+  BoardRun::Setup MakeSetup() {
+    BoardRun::Setup setup;
+    setup.plan = &plan_;
+    setup.call.collective = kind();
+    setup.call.type = DataType::kInt32;
+    setup.call.in = reinterpret_cast<std::byte*>(in_);
+    setup.call.out = reinterpret_cast<std::byte*>(out_);
+    setup.call.in_layout.length = case_.count;
+    setup.call.out_layout.length = case_.count;
+    setup.call.root = case_.root;
+    if (IsReduction(kind())) {
+      setup.call.reduce = FindReduce(DataType::kInt32, ReduceOp::kSum);
+    }
+    setup.cutting = Cut(case_.count, 4, plan_.cuts,
+                        MaxPieceBytes(plan_, kOutbox, case_.piece));
+    setup.mapped_reads =
+        case_.mapped && !(case_.in_place && case_.algorithm->copy_in_place);
+    scratch_.resize(static_cast<size_t>(plan_.scratch_pieces) *
+                    setup.cutting.piece_bytes());
+    setup.scratch = scratch_.data();
+    if (BoardRun::Stages(setup, board_)) {
+      setup.outbox_memory = outbox_memory_;
+      setup.outbox_offset = static_cast<uint64_t>(
+          outbox_memory_ - board_.member(place_.me).arena);
+    }
+    return setup;
+  }
+
+  const Case& case_;
+  const Place place_;
+  const size_t in_elements_, out_elements_;
+  Board& board_;
+  BoardView view_;
+  Outbox outbox_;
+  BoardRun run_;
+  std::byte* outbox_memory_;
+  const Plan plan_;
+  std::vector<int32_t> in_private_, out_private_;
+  int32_t *in_, *out_;
+  std::vector<std::byte> scratch_;
 };
 
 // Threads stand for processes unless `mapped`; buffers then lie in the arena.
 void RunCase(const Case& c, int rounds) {
-  const Collective collective = c.algorithm->collective;
-  const size_t largest = static_cast<size_t>(c.ranks) * (c.count + 16) * 4;
-  HeapBoard heap(c.ranks, kOutbox + 4 * largest + (1 << 17), false);
+  HeapBoard heap(c.ranks, kOutbox + 4 * LargestBuffer(c) + (1 << 17), false);
   RunRanks(c.ranks, [&](int me) {
-    Board& board = heap.board(me);
-    BoardView view(board);
-    Outbox outbox(kOutbox);
-    BoardRun run(view, outbox);
-    std::byte* memory = heap.Allocate(me, kOutbox);
-    const Plan plan = MakePlan(*c.algorithm, c.ranks, me, c.root);
-    const Place place{c.ranks, me, c.root};
-    const auto in_blocks = static_cast<size_t>(InBlocks(collective, place));
-    const auto out_blocks = static_cast<size_t>(OutBlocks(collective, place));
-    std::vector<std::byte> scratch;
-    std::vector<int32_t> in_private(in_blocks * c.count + 1);
-    std::vector<int32_t> out_private(out_blocks * c.count + 1);
-    Buffers b{in_private.data(), out_private.data()};
-    if (c.mapped) {
-      b.in = reinterpret_cast<int32_t*>(heap.Allocate(me, largest));
-      b.out = reinterpret_cast<int32_t*>(heap.Allocate(me, largest));
-    }
-    const InPlace in_place = InPlaceOf(collective, place);
-    if (c.in_place && in_place.possible) {
-      if (in_blocks <= out_blocks) {
-        b.in = b.out + static_cast<size_t>(in_place.in_at) * c.count;
-      } else {
-        b.out = b.in + static_cast<size_t>(in_place.out_at) * c.count;
-      }
-    }
+    CaseRank rank(c, heap, me);
     for (int round = 0; round < rounds; ++round) {
-      BoardRun::Setup setup;
-      setup.plan = &plan;
-      setup.call.collective = collective;
-      setup.call.type = DataType::kInt32;
-      setup.call.in = reinterpret_cast<std::byte*>(b.in);
-      setup.call.out = reinterpret_cast<std::byte*>(b.out);
-      setup.call.in_layout.length = c.count;
-      setup.call.out_layout.length = c.count;
-      setup.call.root = c.root;
-      if (IsReduction(collective)) {
-        setup.call.reduce = FindReduce(DataType::kInt32, ReduceOp::kSum);
-      }
-      setup.cutting = Cut(c.count, 4, plan.cuts,
-                          MaxPieceBytes(plan, kOutbox, c.piece));
-      setup.mapped_reads =
-          c.mapped && !(c.in_place && c.algorithm->copy_in_place);
-      scratch.resize(static_cast<size_t>(plan.scratch_pieces) *
-                     setup.cutting.piece_bytes());
-      setup.scratch = scratch.data();
-      if (BoardRun::Stages(setup, board)) {
-        setup.outbox_memory = memory;
-        setup.outbox_offset =
-            static_cast<uint64_t>(memory - board.member(me).arena);
-      }
-      for (size_t i = 0; i < in_blocks * c.count; ++i) {
-        b.in[i] = Value(me, i, round);
-      }
-      run.Start(setup, {static_cast<uint8_t>(collective), 2, 0, c.root, c.count});
-      ASSERT_TRUE(RunToEnd(run)) << board.failure();
-      for (size_t block = 0; block < out_blocks; ++block) {
-        for (size_t i = 0; i < c.count; ++i) {
-          ASSERT_EQ(b.out[block * c.count + i],
-                    Expected(c, me, static_cast<int>(block), i, round))
-              << "rank " << me << " block " << block << " element " << i
-              << " round " << round;
-        }
-      }
+      rank.RunRound(round);
+      if (testing::Test::HasFatalFailure()) return;
     }
   });
 }
@@ -142,8 +172,13 @@ TEST_P(BoardRunTest, EveryRankCountAndSize) {
     for (size_t count : {0, 1, 5, 64, 1000, 20011}) {
       for (bool in_place : {false, true}) {
         for (bool mapped : {false, true}) {
-          const Case c{GetParam(), ranks, ranks - 1, count,
-                       in_place, mapped,  count > 10000 ? size_t{4096} : 32768};
+          const Case c{GetParam(),
+                       ranks,
+                       ranks - 1,
+                       count,
+                       in_place,
+                       mapped,
+                       count > 10000 ? size_t{4096} : 32768};
           SCOPED_TRACE(testing::Message()
                        << ranks << " ranks, " << count << " elements, in place "
                        << in_place << ", mapped " << mapped);
@@ -164,8 +199,7 @@ std::vector<const Algorithm*> Rows() {
 INSTANTIATE_TEST_SUITE_P(
     Table, BoardRunTest, testing::ValuesIn(Rows()),
     [](const testing::TestParamInfo<const Algorithm*>& info) {
-      return std::string(Name(info.param->collective)) + "_" +
-             info.param->name;
+      return std::string(Name(info.param->collective)) + "_" + info.param->name;
     });
 
 }  // namespace
