@@ -211,6 +211,9 @@ axonResult_t axonCommSplit(axonComm_t comm, int color, int key,
 
 axonResult_t axonCommFinalize(axonComm_t comm) noexcept {
   if (auto status = CheckHandle(comm); !status.ok()) return ToResult(status);
+  if (auto status = axon::CheckUnused(comm); !status.ok()) {
+    return ToResult(status, comm);
+  }
   axon::WaitIdle(*comm, 0);
   return ToResult(comm->comm->status(), comm);
 }
@@ -218,6 +221,9 @@ axonResult_t axonCommFinalize(axonComm_t comm) noexcept {
 axonResult_t axonCommDestroy(axonComm_t comm) noexcept {
   if (comm == nullptr) return axonSuccess;
   if (auto status = CheckHandle(comm); !status.ok()) return ToResult(status);
+  if (auto status = axon::CheckUnused(comm); !status.ok()) {
+    return ToResult(status, comm);
+  }
   axon::WaitIdle(*comm, 0);
   axon::Delete(comm);
   return axonSuccess;

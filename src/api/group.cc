@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "api/result.h"
 
 namespace axon {
@@ -60,6 +61,13 @@ axonResult_t Launch(std::vector<Pending> calls) {
   return ToResult(RunBlocking(here), first);
 }
 
+// Said when the second kind comes: a call that is in the group already has its
+// place in the communicator's order and must run.
+absl::Status MixedGroup() {
+  return absl::FailedPreconditionError(
+      "a group creates communicators or makes calls, not both");
+}
+
 // A group is one call for timeouts.
 int64_t TimeoutOfThisCall() {
   if (group.depth == 0) return TakeCallTimeout();
@@ -71,6 +79,29 @@ int64_t TimeoutOfThisCall() {
 
 bool InGroup() { return group.depth > 0; }
 
+absl::Status CheckUnused(const axonComm* comm) {
+  for (const Pending& call : group.calls) {
+    if (call.comm == comm) {
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "communicator '%s' has calls in this thread's open group: end the "
+          "group first",
+          comm->comm->name()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckUnused(const axonStream* stream) {
+  for (const Pending& call : group.calls) {
+    if (call.stream == stream) {
+      return absl::FailedPreconditionError(
+          "the stream has calls in this thread's open group: end the group "
+          "first");
+    }
+  }
+  return absl::OkStatus();
+}
+
 int64_t TakeCallTimeout() { return std::exchange(next_timeout_ms, -1); }
 
 axonResult_t Refuse(const absl::Status& status, axonComm* comm) {
@@ -79,6 +110,7 @@ axonResult_t Refuse(const absl::Status& status, axonComm* comm) {
 }
 
 axonResult_t Submit(axonComm* comm, CollectiveArgs args, axonStream* stream) {
+  if (!group.inits.empty()) return ToResult(MixedGroup(), comm);
   const int64_t timeout_ms = TimeoutOfThisCall();
   if (group.depth == 0 && stream == nullptr) {
     Inside inside(*comm);
@@ -97,6 +129,7 @@ axonResult_t Submit(axonComm* comm, CollectiveArgs args, axonStream* stream) {
 
 axonResult_t Submit(axonComm* comm, absl::Span<const MessageArgs> messages,
                     axonStream* stream) {
+  if (!group.inits.empty()) return ToResult(MixedGroup(), comm);
   const int64_t timeout_ms = TimeoutOfThisCall();
   if (group.depth > 0) {
     for (Pending& call : group.calls) {
@@ -124,6 +157,7 @@ axonResult_t Submit(axonComm* comm, absl::Span<const MessageArgs> messages,
 
 axonResult_t SubmitInit(std::function<absl::Status()> init) {
   if (group.depth == 0) return ToResult(init());
+  if (!group.calls.empty()) return ToResult(MixedGroup());
   group.inits.push_back(std::move(init));
   return axonSuccess;
 }
@@ -143,10 +177,6 @@ axonResult_t axonGroupEnd() noexcept {
   }
   if (--group.depth > 0) return axonSuccess;
   auto ended = std::exchange(group, {});
-  if (!ended.inits.empty() && !ended.calls.empty()) {
-    return axon::ToResult(absl::FailedPreconditionError(
-        "a group creates communicators or makes calls, not both"));
-  }
   if (absl::Status status = axon::RunInits(std::move(ended.inits));
       !status.ok()) {
     return axon::ToResult(status);

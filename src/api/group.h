@@ -13,6 +13,9 @@ namespace axon {
 
 // True between GroupStart and GroupEnd on this thread.
 bool InGroup();
+// Whether it may be destroyed: no call that this thread's group holds needs it.
+absl::Status CheckUnused(const axonComm* comm);
+absl::Status CheckUnused(const axonStream* stream);
 // The limit that axonSetCallTimeout set for this thread's next call, -1: none.
 // Taken once, or once a group.
 int64_t TakeCallTimeout();

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/str_format.h"
+#include "api/group.h"
 #include "api/handles.h"
 #include "api/result.h"
 #include "axon/axon.h"
@@ -40,6 +41,9 @@ axonResult_t axonStreamCreate(axonStream_t* stream) noexcept {
 
 axonResult_t axonStreamDestroy(axonStream_t stream) noexcept {
   if (auto status = CheckHandle(stream); !status.ok()) return ToResult(status);
+  if (auto status = axon::CheckUnused(stream); !status.ok()) {
+    return ToResult(status);
+  }
   const absl::Status status = TheCore().DestroyStream(stream->stream);
   stream->magic = 0;
   delete stream;
