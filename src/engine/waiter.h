@@ -35,7 +35,9 @@ class Waiter {
   // at deadlines, aborts and dead peers.
   template <typename Ask, typename Ready>
   bool Wait(Ask ask, Ready ready) {
-    const int n = idle_++;
+    const int n = idle_;
+    // Counts no further, so that it never overflows.
+    if (n < policy_.spins + policy_.yields) ++idle_;
     if (n < policy_.spins) {
       CpuPause();
       return n % 1024 == 1023;
