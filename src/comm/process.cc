@@ -39,11 +39,7 @@ absl::StatusOr<std::unique_ptr<Arena>> CreateArena(const Settings& settings,
     Log(LogLevel::kInfo, "no memory file (%s): using files in %s",
         std::string(arena.status().message()), settings.shm_dir);
   }
-  ASSIGN_OR_RETURN(auto arena, Arena::Create(ShmKind::kFile, settings.shm_dir,
-                                             size, uid));
-  // Peers get the descriptor, so nobody needs the name.
-  arena->Unlink();
-  return arena;
+  return Arena::Create(ShmKind::kFile, settings.shm_dir, size, uid);
 }
 
 }  // namespace
@@ -52,7 +48,8 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Create(Settings settings) {
   ASSIGN_OR_RETURN(std::string uid, NewProcessUid());
   std::unique_ptr<Process> process(new Process(std::move(settings), uid));
   // Half of the 128 bits stand in the arena's header: enough to tell a mix-up.
-  ASSIGN_OR_RETURN(process->arena_, CreateArena(process->settings_, uid.data()));
+  ASSIGN_OR_RETURN(process->arena_,
+                   CreateArena(process->settings_, uid.data()));
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoError("pipe");
   process->life_read_ = Fd(ends[0]);

@@ -2,7 +2,6 @@
 #include "transport/shm/arena.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -26,28 +25,21 @@ absl::StatusOr<std::unique_ptr<Arena>> Arena::Create(ShmKind kind,
                                                      size_t size,
                                                      const char uid[16]) {
   ASSIGN_OR_RETURN(SharedFile file, CreateSharedFile(kind, dir, size));
-  absl::StatusOr<Mapping> mapping = Mapping::Map(file.fd, size);
-  absl::Status status = mapping.status();
-  if (status.ok()) status = ReserveRange(file.fd, 0, kPage, file.path);
-  if (!status.ok()) {
-    if (!file.path.empty()) unlink(file.path.c_str());
-    return status;
-  }
-  auto* header = new (mapping->base()) ArenaHeader();
+  ASSIGN_OR_RETURN(Mapping mapping, Mapping::Map(file.fd, size));
+  RETURN_IF_ERROR(ReserveRange(file.fd, 0, kPage, file.directory));
+  auto* header = new (mapping.base()) ArenaHeader();
   header->version = kVersion;
   header->header_size = sizeof(ArenaHeader);
   header->arena_size = size;
   std::memcpy(header->uid, uid, sizeof(header->uid));
   header->magic = ArenaHeader::kMagic;
-  return std::unique_ptr<Arena>(new Arena(std::move(file), *std::move(mapping)));
+  return std::unique_ptr<Arena>(new Arena(std::move(file), std::move(mapping)));
 }
 
 Arena::Arena(SharedFile file, Mapping mapping)
     : file_(std::move(file)), mapping_(std::move(mapping)) {
   free_[kPage] = mapping_.size() - kPage;
 }
-
-Arena::~Arena() { Unlink(); }
 
 absl::StatusOr<Mapping> Arena::MapPeer(const Fd& fd, size_t size,
                                        const char uid[16]) {
@@ -98,7 +90,8 @@ absl::StatusOr<std::byte*> Arena::Allocate(size_t bytes) {
     free_.erase(offset);
     used_[offset] = size;
   }
-  const absl::Status reserved = ReserveRange(file_.fd, offset, size, path());
+  const absl::Status reserved =
+      ReserveRange(file_.fd, offset, size, file_.directory);
   if (!reserved.ok()) {
     Free(base() + offset);
     return reserved;
@@ -127,12 +120,6 @@ bool Arena::Free(std::byte* p) {
     }
   }
   return true;
-}
-
-void Arena::Unlink() {
-  if (file_.path.empty()) return;
-  unlink(file_.path.c_str());
-  file_.path.clear();
 }
 
 size_t Arena::allocated_bytes() const {

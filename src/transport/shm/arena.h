@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that a process shares with its peers: one sparse file, mapped whole
-// by every peer once, of which ranges are reserved and released. Blocks,
+// The memory that a process shares with its peers: one sparse file, mapped
+// whole by every peer once, of which ranges are reserved and released. Blocks,
 // outboxes, rings and the memory of axonMemAlloc lie here, so that a
 // communicator more costs no descriptor and no mapping. Owned by the process;
 // thread-safe.
@@ -39,12 +39,10 @@ class Arena {
                                                        const std::string& dir,
                                                        size_t size,
                                                        const char uid[16]);
-  // Maps the arena of a peer and checks its header against what the peer said of
-  // itself.
+  // Maps the arena of a peer and checks its header against what the peer said
+  // of itself.
   static absl::StatusOr<Mapping> MapPeer(const Fd& fd, size_t size,
                                          const char uid[16]);
-
-  ~Arena();
 
   // Zeroed memory at a page boundary, reserved: writing to it cannot fail.
   absl::StatusOr<std::byte*> Allocate(size_t bytes);
@@ -60,9 +58,6 @@ class Arena {
     return *reinterpret_cast<ArenaHeader*>(base());
   }
   const Fd& fd() const { return file_.fd; }
-  const std::string& path() const { return file_.path; }
-  // kFile: removes the name; the memory stays while somebody maps it.
-  void Unlink();
   size_t allocated_bytes() const;
 
  private:

@@ -41,7 +41,8 @@ absl::StatusOr<Mapping> Mapping::Map(const Fd& fd, size_t size) {
 namespace {
 
 absl::StatusOr<SharedFile> CreateMemfd(size_t size) {
-  SharedFile file{Fd(memfd_create("axon", MFD_CLOEXEC | MFD_ALLOW_SEALING)), ""};
+  SharedFile file{Fd(memfd_create("axon", MFD_CLOEXEC | MFD_ALLOW_SEALING)),
+                  ""};
   if (!file.fd.valid()) return ErrnoError("memfd_create");
   if (ftruncate(file.fd.get(), static_cast<off_t>(size)) != 0) {
     return ErrnoError(absl::StrFormat("set a memory file to %u bytes", size));
@@ -51,29 +52,38 @@ absl::StatusOr<SharedFile> CreateMemfd(size_t size) {
   return file;
 }
 
-absl::StatusOr<SharedFile> CreateNamed(const std::string& dir, size_t size) {
+// A file that has no name, or where the file system cannot do that, had one for
+// a moment.
+Fd OpenNameless(const std::string& dir) {
+  constexpr mode_t kOwnOnly = S_IRUSR | S_IWUSR;
+  Fd fd(open(dir.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, kOwnOnly));
+  if (fd.valid() || (errno != EOPNOTSUPP && errno != EISDIR)) return fd;
   uint64_t random = 0;
-  if (getrandom(&random, sizeof(random), 0) != sizeof(random)) {
-    return ErrnoError("getrandom");
-  }
-  SharedFile file;
-  file.path = absl::StrFormat("%s/axon-%d-%016x", dir, getpid(), random);
-  file.fd = Fd(open(file.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-                    S_IRUSR | S_IWUSR));
+  if (getrandom(&random, sizeof(random), 0) != sizeof(random)) return fd;
+  const std::string path =
+      absl::StrFormat("%s/axon-%d-%016x", dir, getpid(), random);
+  fd = Fd(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kOwnOnly));
+  if (fd.valid()) unlink(path.c_str());
+  return fd;
+}
+
+absl::StatusOr<SharedFile> CreateFile(const std::string& dir, size_t size) {
+  SharedFile file{OpenNameless(dir), dir};
   if (!file.fd.valid()) {
     const int error = errno;
     return ErrnoError(
-        absl::StrFormat("create the shared-memory file %s as user %u (set "
+        absl::StrFormat("create a shared-memory file in %s as user %u (set "
                         "AXON_SHM_DIR to a writable directory in memory, or "
                         "AXON_SHM=memfd)",
-                        file.path, geteuid()),
+                        dir, geteuid()),
         error);
   }
   if (ftruncate(file.fd.get(), static_cast<off_t>(size)) != 0) {
     const int error = errno;
-    unlink(file.path.c_str());
-    return ErrnoError(absl::StrFormat("set %s to %u bytes", file.path, size),
-                      error);
+    return ErrnoError(
+        absl::StrFormat("set a shared-memory file in %s to %u bytes", dir,
+                        size),
+        error);
   }
   return file;
 }
@@ -83,11 +93,11 @@ absl::StatusOr<SharedFile> CreateNamed(const std::string& dir, size_t size) {
 absl::StatusOr<SharedFile> CreateSharedFile(ShmKind kind,
                                             const std::string& dir,
                                             size_t size) {
-  return kind == ShmKind::kMemfd ? CreateMemfd(size) : CreateNamed(dir, size);
+  return kind == ShmKind::kMemfd ? CreateMemfd(size) : CreateFile(dir, size);
 }
 
 absl::Status ReserveRange(const Fd& fd, size_t offset, size_t size,
-                          const std::string& path) {
+                          const std::string& directory) {
   int result = 0;
   do {
     result = fallocate(fd.get(), 0, static_cast<off_t>(offset),
@@ -97,19 +107,22 @@ absl::Status ReserveRange(const Fd& fd, size_t offset, size_t size,
   const int error = errno;
   struct statfs fs {};
   const bool known = fstatfs(fd.get(), &fs) == 0 && fs.f_blocks != 0;
+  const std::string free =
+      known ? absl::StrFormat("%u KiB of %u KiB are free",
+                              static_cast<uint64_t>(fs.f_bavail) *
+                                  static_cast<uint64_t>(fs.f_bsize) / 1024,
+                              static_cast<uint64_t>(fs.f_blocks) *
+                                  static_cast<uint64_t>(fs.f_bsize) / 1024)
+            : "the free memory is not known";
   return ErrnoError(
       absl::StrFormat(
-          "reserve %u KiB of shared memory in %s (%s; give the container a "
-          "larger --shm-size, or set AXON_SHM=memfd, or lower "
+          "reserve %u KiB of shared memory in %s (%s; %s, or lower "
           "AXON_OUTBOX_SIZE)",
-          size >> 10, path.empty() ? "a memory file" : path,
-          known ? absl::StrFormat(
-                      "%u KiB of %u KiB are free",
-                      static_cast<uint64_t>(fs.f_bavail) *
-                          static_cast<uint64_t>(fs.f_bsize) / 1024,
-                      static_cast<uint64_t>(fs.f_blocks) *
-                          static_cast<uint64_t>(fs.f_bsize) / 1024)
-                : "the free memory is not known"),
+          size >> 10, directory.empty() ? "a memory file" : directory, free,
+          directory.empty() ? "raise the memory limit of the container "
+                              "or job"
+                            : "give the container a larger --shm-size, "
+                              "or set AXON_SHM=memfd"),
       error);
 }
 

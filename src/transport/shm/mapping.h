@@ -37,13 +37,14 @@ class Mapping {
   size_t size_ = 0;
 };
 
-// How shared memory is had: an anonymous memory file handed over by descriptor,
-// or a named file that is unlinked once every peer has opened it.
+// How shared memory is had: an anonymous memory file, or a file without a name
+// in a directory. Both are handed over by descriptor, so that nothing is left
+// when the processes have ended, however they did.
 enum class ShmKind { kMemfd, kFile };
 
 struct SharedFile {
   Fd fd;
-  std::string path;  // kFile: to be opened by peers, then unlinked
+  std::string directory;  // kFile: for texts
 };
 
 // A sparse file of `size` bytes that cannot shrink (kMemfd) and belongs to this
@@ -55,7 +56,7 @@ absl::StatusOr<SharedFile> CreateSharedFile(ShmKind kind,
 // Reserves [offset, offset + size) of the file, or says how much is short and
 // what to do.
 absl::Status ReserveRange(const Fd& fd, size_t offset, size_t size,
-                          const std::string& path);
+                          const std::string& directory);
 // Gives the memory of the range back; it reads as zeros afterwards.
 void ReleaseRange(const Fd& fd, size_t offset, size_t size);
 

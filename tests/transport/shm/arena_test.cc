@@ -216,21 +216,13 @@ TEST(ArenaTest, PeersCheckThatTheFileIsThatLong) {
   EXPECT_FALSE(Arena::MapPeer(Fd(), kSize, kUid).ok());
 }
 
-TEST(ArenaTest, NamedFilesAreUnlinked) {
+TEST(ArenaTest, FilesHaveNoName) {
   const TempDir dir;
-  {
-    const auto arena = *Arena::Create(ShmKind::kFile, dir.path(), kSize, kUid);
-    EXPECT_EQ(access(arena->path().c_str(), F_OK), 0);
-    std::byte* p = *arena->Allocate(kPage);
-    arena->Unlink();
-    EXPECT_TRUE(dir.empty());
-    p[0] = std::byte{1};
-    EXPECT_TRUE(Arena::MapPeer(arena->fd(), kSize, kUid).ok());
-    const auto forgotten =
-        *Arena::Create(ShmKind::kFile, dir.path(), kSize, kUid);
-    EXPECT_FALSE(dir.empty());
-  }
+  const auto arena = *Arena::Create(ShmKind::kFile, dir.path(), kSize, kUid);
   EXPECT_TRUE(dir.empty());
+  std::byte* p = *arena->Allocate(kPage);
+  p[0] = std::byte{1};
+  EXPECT_TRUE(Arena::MapPeer(arena->fd(), kSize, kUid).ok());
 }
 
 // Too little shared memory is an error of the allocation that wants it.
@@ -253,7 +245,6 @@ TEST(ArenaTest, AFullFileSystemLeavesNothingBehind) {
   if (!dir.mounted()) GTEST_SKIP() << "mounting takes a privileged user";
   const auto first = Arena::Create(ShmKind::kFile, dir.path(), kSize, kUid);
   ASSERT_TRUE(first.ok()) << first.status();
-  (*first)->Unlink();
   const auto second = Arena::Create(ShmKind::kFile, dir.path(), kSize, kUid);
   EXPECT_THAT(std::string(second.status().message()),
               HasSubstr("of 4 KiB are free"));

@@ -80,7 +80,7 @@ TEST(MappingTest, SaysWhenThereIsNoAddressSpace) {
 TEST(SharedFileTest, MemoryFilesCannotShrink) {
   const auto file = CreateSharedFile(ShmKind::kMemfd, "", kSize);
   ASSERT_TRUE(file.ok());
-  EXPECT_EQ(file->path, "");
+  EXPECT_EQ(file->directory, "");
   EXPECT_NE(ftruncate(file->fd.get(), 4096), 0);
   EXPECT_NE(ftruncate(file->fd.get(), 2 * kSize), 0);
   EXPECT_NE(fcntl(file->fd.get(), F_ADD_SEALS, F_SEAL_WRITE), 0);
@@ -88,25 +88,24 @@ TEST(SharedFileTest, MemoryFilesCannotShrink) {
   EXPECT_NE(fcntl(file->fd.get(), F_GETFD) & FD_CLOEXEC, 0);
 }
 
-TEST(SharedFileTest, NamedFilesBelongToTheirUser) {
+TEST(SharedFileTest, FilesBelongToTheirUserAndHaveNoName) {
   const TempDir dir;
   const auto file = CreateSharedFile(ShmKind::kFile, dir.path(), kSize);
   ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_THAT(file->path, StartsWith(dir.path() + "/axon-"));
+  EXPECT_EQ(file->directory, dir.path());
+  EXPECT_TRUE(dir.empty());
   struct stat status {};
-  ASSERT_EQ(stat(file->path.c_str(), &status), 0);
+  ASSERT_EQ(fstat(file->fd.get(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
   EXPECT_EQ(status.st_size, static_cast<off_t>(kSize));
-  const auto other = CreateSharedFile(ShmKind::kFile, dir.path(), kSize);
-  ASSERT_TRUE(other.ok()) << other.status();
-  EXPECT_NE(other->path, file->path);
+  EXPECT_EQ(status.st_nlink, 0u);
 }
 
 TEST(SharedFileTest, SaysWhichDirectoryCannotBeUsed) {
   const auto file =
       CreateSharedFile(ShmKind::kFile, "/nonexistent/directory", kSize);
   EXPECT_THAT(std::string(file.status().message()),
-              AllOf(HasSubstr("/nonexistent/directory/axon-"),
+              AllOf(HasSubstr("in /nonexistent/directory as user"),
                     HasSubstr("AXON_SHM_DIR"), HasSubstr("AXON_SHM=memfd"),
                     HasSubstr("No such file")));
 }
@@ -136,10 +135,11 @@ TEST(ReserveRangeTest, SaysHowMuchIsShort) {
   if (!dir.mounted()) GTEST_SKIP() << "mounting takes a privileged user";
   const auto file = CreateSharedFile(ShmKind::kFile, dir.path(), kSize);
   ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_TRUE(ReserveRange(file->fd, 0, 16 << 10, file->path).ok());
-  const absl::Status status = ReserveRange(file->fd, 0, 512 << 10, file->path);
+  EXPECT_TRUE(ReserveRange(file->fd, 0, 16 << 10, file->directory).ok());
+  const absl::Status status =
+      ReserveRange(file->fd, 0, 512 << 10, file->directory);
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("512 KiB"), HasSubstr(file->path),
+              AllOf(HasSubstr("512 KiB"), HasSubstr(file->directory),
                     HasSubstr("of 64 KiB are free"), HasSubstr("--shm-size"),
                     HasSubstr("AXON_OUTBOX_SIZE"), HasSubstr("No space left")));
 }
