@@ -236,6 +236,20 @@ absl::StatusOr<std::vector<std::string>> Bootstrap::AllGather(
   return parts;
 }
 
+absl::Status Bootstrap::Check() {
+  RETURN_IF_ERROR(status_);
+  const bool open = connection_->Receive();
+  // Nothing but an error is to be expected now.
+  if (open && connection_->received().empty()) return absl::OkStatus();
+  bool from_meeting = true;
+  const absl::StatusOr<Answer> answer =
+      Receive(Deadline::In(kGraceMs), &from_meeting);
+  if (!answer.ok()) return Keep(answer.status());
+  return Keep(absl::InternalError(
+      absl::StrCat("the rendezvous at ", server_,
+                   " sent an answer to which there was no question")));
+}
+
 absl::Status Bootstrap::Barrier() { return AllGather("").status(); }
 
 void Bootstrap::Fail(const absl::Status& why) {

@@ -62,6 +62,10 @@ class Bootstrap {
   // Returns when every rank has called.
   absl::Status Barrier();
 
+  // Whether all still take part, without waiting: for the time between calls
+  // that is spent with other ranks. Called from no other call.
+  absl::Status Check();
+
   // Tells all others that this rank cannot go on: their calls return `why` with
   // this rank's name before it. Local.
   void Fail(const absl::Status& why);

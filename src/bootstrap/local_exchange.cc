@@ -105,6 +105,13 @@ class Receiver {
   std::vector<bool> whole_;
 };
 
+// How long to poll before `look` is asked again.
+constexpr int64_t kLookMs = 50;
+
+absl::Status Look(const LocalExchangeOptions& options) {
+  return options.look ? options.look() : absl::OkStatus();
+}
+
 absl::Status Duplicate(absl::Span<const int> mine, Receiver* receiver) {
   std::vector<Fd> copies;
   for (const int fd : mine) {
@@ -170,10 +177,11 @@ absl::Status Leader::Collect() {
           "%s did not come in time",
           Participant(receiver_.FirstMissing(), options_.count)));
     }
+    RETURN_IF_ERROR(Look(options_));
     std::vector<pollfd> fds{{listener_.fd(), POLLIN, 0}};
     for (const auto& peer : peers_) fds.push_back({peer->fd.get(), POLLIN, 0});
     poll(fds.data(), fds.size(),
-         static_cast<int>(options_.deadline.LeftMs(1000)));
+         static_cast<int>(options_.deadline.LeftMs(kLookMs)));
     for (size_t i = 1; i < fds.size(); ++i) {
       if (fds[i].revents != 0) RETURN_IF_ERROR(Read(peers_[i - 1].get()));
     }
@@ -243,8 +251,9 @@ absl::Status Leader::Distribute() {
           "a participant of the local exchange does not take its file "
           "descriptors");
     }
+    RETURN_IF_ERROR(Look(options_));
     poll(fds.data(), fds.size(),
-         static_cast<int>(options_.deadline.LeftMs(1000)));
+         static_cast<int>(options_.deadline.LeftMs(kLookMs)));
     // Also true where the kernel counts too many descriptors under way.
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
@@ -312,9 +321,10 @@ absl::StatusOr<Table> Follow(const LocalExchangeOptions& options,
           absl::StrFormat("the descriptors of %s did not come in time",
                           Participant(receiver.FirstMissing(), options.count)));
     }
+    RETURN_IF_ERROR(Look(options));
     pollfd waiting{fd.get(),
                    static_cast<short>(sent ? POLLIN : POLLIN | POLLOUT), 0};
-    poll(&waiting, 1, static_cast<int>(deadline.LeftMs(1000)));
+    poll(&waiting, 1, static_cast<int>(deadline.LeftMs(kLookMs)));
   }
   return receiver.Take();
 }

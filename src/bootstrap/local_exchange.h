@@ -5,6 +5,7 @@
 // beforehand (Bootstrap::AllGather). Owned and used by one thread at a time.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct LocalExchangeOptions {
   std::string address;  // of the leader's listener
   std::string secret;
   Deadline deadline;
+  // Asked now and then while it waits; an error ends the exchange. For those
+  // who die before they come here. May be null.
+  std::function<absl::Status()> look;
 };
 
 // Gives `mine` to all and returns everybody's: result[i][j] is participant i's

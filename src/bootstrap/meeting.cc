@@ -205,8 +205,12 @@ void Meeting::Distribute() {
   }
   // Nobody borrows the answer before: who contributes has read it.
   gathered_ = PackFrame(FrameKind::kGathered, parts);
+  // A rank of this process may end it, and so the meeting, as soon as it knows:
+  // the others know first.
   for (Member& member : members_) {
-    if (member.connection) member.connection->SendBorrowed(gathered_);
+    if (!member.connection) continue;
+    member.connection->SendBorrowed(gathered_);
+    if (member.pid != getpid()) (void)member.connection->Flush();
   }
   parts_ = 0;
   ++round_;

@@ -34,11 +34,11 @@ struct Card {
   std::vector<int> cpus;
 
   std::string Pack() const {
-    return absl::StrJoin({uid, host_id, host, absl::StrCat(arena_size),
-                          absl::BytesToHexString(address),
-                          absl::BytesToHexString(secret),
-                          absl::StrJoin(cpus, ",")},
-                         "\n");
+    return absl::StrJoin(
+        {uid, host_id, host, absl::StrCat(arena_size),
+         absl::BytesToHexString(address), absl::BytesToHexString(secret),
+         absl::StrJoin(cpus, ",")},
+        "\n");
   }
   static absl::StatusOr<Card> Unpack(const std::string& text) {
     const std::vector<std::string> f = absl::StrSplit(text, '\n');
@@ -102,7 +102,7 @@ class Joining {
                    Deadline deadline) {
     RETURN_IF_ERROR(Introduce(bootstrap));
     RETURN_IF_ERROR(CheckOneHost(cards_));
-    RETURN_IF_ERROR(ShareMemory(deadline));
+    RETURN_IF_ERROR(ShareMemory(bootstrap, deadline));
     RETURN_IF_ERROR(bootstrap.Barrier());
     RETURN_IF_ERROR(TakeLinks());
     RETURN_IF_ERROR(Sit(bootstrap, name));
@@ -149,7 +149,7 @@ class Joining {
   }
 
   // One rank of each process hands its arena and its life line to all others.
-  absl::Status ShareMemory(Deadline deadline) {
+  absl::Status ShareMemory(Bootstrap& bootstrap, Deadline deadline) {
     const std::vector<int> first = FirstRanks(cards_);
     const auto me = std::find(first.begin(), first.end(), rank_);
     if (first.size() == 1 || me == first.end()) return absl::OkStatus();
@@ -159,6 +159,7 @@ class Joining {
     options.address = cards_[0].address;
     options.secret = cards_[0].secret;
     options.deadline = deadline;
+    options.look = [&bootstrap] { return bootstrap.Check(); };
     const int mine[] = {process_.arena().fd().get(), process_.life()};
     ASSIGN_OR_RETURN(
         std::vector<std::vector<Fd>> fds,
@@ -169,13 +170,13 @@ class Joining {
       Link* link = process_.links().Acquire(card.uid);
       if (link == nullptr) {
         if (fds[i].size() != 2) {
-          return absl::InternalError(absl::StrFormat(
-              "rank %d handed over %d descriptors instead of 2", first[i],
-              fds[i].size()));
+          return absl::InternalError(
+              absl::StrFormat("rank %d handed over %d descriptors instead of 2",
+                              first[i], fds[i].size()));
         }
-        ASSIGN_OR_RETURN(Mapping arena, Arena::MapPeer(fds[i][0],
-                                                       card.arena_size,
-                                                       card.uid.data()));
+        ASSIGN_OR_RETURN(
+            Mapping arena,
+            Arena::MapPeer(fds[i][0], card.arena_size, card.uid.data()));
         link = process_.links().Add(card.uid, std::move(arena),
                                     std::move(fds[i][1]));
       }
@@ -206,8 +207,8 @@ class Joining {
     std::vector<Seat> seats(all.size());
     for (size_t r = 0; r < all.size(); ++r) {
       if (!absl::SimpleAtoi(all[r], &seats[r].block)) {
-        return absl::InternalError(absl::StrCat("rank ", r, " sent '", all[r],
-                                                "' for the place of its block"));
+        return absl::InternalError(absl::StrCat(
+            "rank ", r, " sent '", all[r], "' for the place of its block"));
       }
     }
     ASSIGN_OR_RETURN(got_.board, MakeBoard(process_, rank_, seats, got_.links));
@@ -277,14 +278,13 @@ absl::StatusOr<std::unique_ptr<Board>> MakeBoard(
     member.same_process = peer == nullptr;
     member.arena = peer == nullptr ? process.arena().base() : peer->base();
     member.arena_size = peer == nullptr ? process.arena().size() : peer->size();
-    member.doorbell =
-        &reinterpret_cast<ArenaHeader*>(member.arena)->doorbell;
+    member.doorbell = &reinterpret_cast<ArenaHeader*>(member.arena)->doorbell;
     const size_t size = Block::SizeFor(static_cast<int>(seats.size()));
     if (seats[r].block % kCacheLine != 0 || size > member.arena_size ||
         seats[r].block > member.arena_size - size) {
-      return absl::InternalError(absl::StrFormat(
-          "the block of rank %d at %u lies outside its arena", r,
-          seats[r].block));
+      return absl::InternalError(
+          absl::StrFormat("the block of rank %d at %u lies outside its arena",
+                          r, seats[r].block));
     }
     member.block = reinterpret_cast<Block*>(member.arena + seats[r].block);
     if (member.block->magic != Block::kMagic || member.block->size != size ||
