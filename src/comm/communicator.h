@@ -115,6 +115,7 @@ class Communicator {
   std::string DescribeLaggards() const { return view_.DescribeLaggards(); }
   std::string DescribeCall() const { return view_.DescribeCall(); }
   void NoteWaiting() { view_.NoteWaiting(); }
+  void NoteDone() { view_.NoteDone(); }
   // Says on the control page that queued calls wait behind another
   // communicator's; empty: they do not.
   void SetBusyWith(const std::string& text);

@@ -60,6 +60,8 @@ Poll CollectiveTask::Step() {
 Poll CollectiveTask::End(absl::Status status) {
   work_ = nullptr;
   status_ = std::move(status);
+  // A failed call's wait stays on record: dumps tell what it was.
+  if (has_waited() && status_.ok()) comm_.NoteDone();
   comm_.Done(comm_.collectives());
   return status_.ok() ? Poll::kReady : Poll::kFailed;
 }

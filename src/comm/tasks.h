@@ -34,6 +34,7 @@ class CallTask : public Task {
   }
   // Looks for what ends the wait; the time runs from the first look.
   void LookFor(absl::Span<const int> peers);
+  bool has_waited() const { return timed_; }
 
   // Its turn has come: it is behind nothing.
   void Begin();

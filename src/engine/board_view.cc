@@ -241,6 +241,10 @@ void BoardView::NoteWaiting() {
   }
 }
 
+void BoardView::NoteDone() {
+  RecordOf(board_.mine(), call_).began_ns.store(0, kRelaxed);
+}
+
 std::string BoardView::DescribeCall() const {
   return axon::Describe(RecordOf(board_.mine(), call_));
 }

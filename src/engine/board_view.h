@@ -87,6 +87,8 @@ class BoardView {
 
   // Marks the time from which this call waits, for dumps.
   void NoteWaiting();
+  // It has ended after all.
+  void NoteDone();
   // Peers that have not entered this call, and those that have but are not done
   // with it, as text for a timeout.
   std::string DescribeLaggards() const;

@@ -64,7 +64,7 @@ static_assert(sizeof(CallLine) == kCacheLine);
 struct alignas(kCacheLine) CallRecord {
   std::atomic<uint64_t> count;      // elements
   std::atomic<uint64_t> extra;      // hash of further arguments (counts of parts)
-  std::atomic<uint64_t> began_ns;   // 0 unless somebody had to wait
+  std::atomic<uint64_t> began_ns;   // 0 unless the rank waits in it
   std::atomic<uint32_t> call;       // its number
   std::atomic<uint32_t> hash;       // the rolling hash after it
   std::atomic<int32_t> root;        // -1: none
