@@ -36,7 +36,7 @@ class Stage {
   int64_t MsSinceStrike() const;
 
  private:
-  static constexpr int kIds = 64;
+  static constexpr int kIds = 320;
   static constexpr int kMarks = 16;
   struct Shared;
   Shared* shared_;

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// axonCommAbort from another thread frees whoever is stuck, soon, whatever the
+// peers do; the peers are told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "tests/api/stage.h"
+#include "tests/support/processes.h"
+
+namespace axon {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+enum Marks { kAborted, kDone };
+// A second is promised; the machine may be busy.
+constexpr int64_t kSoonMs = 3000;
+
+// What rank 0 is stuck in when it is aborted.
+struct Stuck {
+  const char* name;
+  std::string (*call)(Member& member, const Doubles& buffer);
+};
+
+std::string InSum(Member& member, const Doubles& buffer) {
+  return member.Sum(buffer.data(), buffer.count());
+}
+std::string InReceive(Member& member, const Doubles& buffer) {
+  return Outcome(axonRecv(buffer.data(), buffer.count(), axonFloat64, 1,
+                          member.comm(), nullptr));
+}
+std::string InSend(Member& member, const Doubles& buffer) {
+  return Outcome(axonSend(buffer.data(), buffer.count(), axonFloat64, 1,
+                          member.comm(), nullptr));
+}
+std::string InGroup(Member& member, const Doubles& buffer) {
+  axonGroupStart();
+  axonRecv(buffer.data(), 1, axonFloat64, 1, member.comm(), nullptr);
+  axonAllReduce(buffer.data() + 1, buffer.data() + 1, 1, axonFloat64, axonSum,
+                member.comm(), nullptr);
+  return Outcome(axonGroupEnd());
+}
+std::string InSplit(Member& member, const Doubles&) {
+  axonComm_t made = nullptr;
+  return Outcome(axonCommSplit(member.comm(), 0, 0, &made, nullptr));
+}
+std::string InStreamSynchronize(Member& member, const Doubles& buffer) {
+  axonStream_t stream = nullptr;
+  axonStreamCreate(&stream);
+  for (size_t i = 0; i < 3; ++i) {
+    axonAllReduce(buffer.data() + i, buffer.data() + i, 1, axonFloat64, axonSum,
+                  member.comm(), stream);
+  }
+  std::string text = Outcome(axonStreamSynchronize(stream));
+  axonStreamDestroy(stream);
+  return text;
+}
+
+class AbortTest : public testing::TestWithParam<Stuck> {};
+INSTANTIATE_TEST_SUITE_P(, AbortTest,
+                         testing::Values(Stuck{"collective", InSum},
+                                         Stuck{"receive", InReceive},
+                                         Stuck{"send", InSend},
+                                         Stuck{"group", InGroup},
+                                         Stuck{"split", InSplit},
+                                         Stuck{"stream", InStreamSynchronize}),
+                         [](const auto& info) { return info.param.name; });
+
+// Both members' outcomes: of the stuck call, and of the peer's next one.
+TEST_P(AbortTest, FreesTheCallerAndTellsThePeer) {
+  for (const Path path : {Path::kStaged, Path::kMapped}) {
+    Stage stage;
+    std::vector<pid_t> pids;
+    const auto texts = RunProcesses(
+        2, 60'000,
+        [&](int rank) -> std::string {
+          Member member(stage, rank, 2);
+          const Doubles buffer(path);
+          if (rank == 1) {
+            stage.Await(kAborted, 1);
+            const std::string text = member.Sum(buffer.data(), buffer.count());
+            stage.Mark(kDone);
+            return text;
+          }
+          std::string stuck;
+          std::thread caller([&] { stuck = GetParam().call(member, buffer); });
+          SleepMs(200);
+          const int64_t began = NowNs();
+          const std::string aborted = Outcome(axonCommAbort(member.comm()));
+          member.Forget();
+          const int64_t ms = (NowNs() - began) / 1'000'000;
+          caller.join();
+          stage.Mark(kAborted);
+          if (aborted != "ok") return aborted;
+          if (ms > kSoonMs) return absl::StrCat("aborted after ", ms, " ms");
+          stage.Await(kDone, 1);
+          return stuck;
+        },
+        [&](const std::vector<pid_t>& started) { pids = started; });
+    EXPECT_THAT(
+        texts[0],
+        AllOf(StartsWith("axonInvalidUsage: "),
+              HasSubstr("communicator 'test' was aborted by this rank")));
+    EXPECT_THAT(texts[1],
+                AllOf(StartsWith("axonRemoteError: "),
+                      HasSubstr(absl::StrCat(RankText(0, pids[0]),
+                                             " aborted communicator 'test'"))));
+  }
+}
+
+TEST(AbortOfPeersTest, EndsTheirCallsSoon) {
+  Stage stage;
+  const auto texts = RunProcesses(3, 60'000, [&](int rank) -> std::string {
+    Member member(stage, rank, 3);
+    double buffer[4];
+    if (rank == 2) {
+      SleepMs(300);
+      stage.Strike(getpid(), 0);
+      const std::string text = Outcome(axonCommAbort(member.comm()));
+      member.Forget();
+      return text;
+    }
+    const std::string text = member.Sum(buffer, 4);
+    const int64_t ms = stage.MsSinceStrike();
+    return ms <= kSoonMs ? text : absl::StrCat("after ", ms, " ms: ", text);
+  });
+  EXPECT_EQ(texts[2], "ok");
+  for (const int rank : {0, 1}) {
+    EXPECT_THAT(texts[static_cast<size_t>(rank)],
+                AllOf(StartsWith("axonRemoteError: rank 2 "),
+                      HasSubstr("aborted communicator 'test'")));
+  }
+}
+
+// After the abort the process goes on with another communicator.
+TEST(AbortOfPeersTest, LeavesOthersOfTheProcessAlone) {
+  Stage stage;
+  const auto texts = RunProcesses(2, 60'000, [&](int rank) -> std::string {
+    Member good(stage, rank, 2);
+    Member bad(stage, rank, 2, 30'000, 1);
+    double buffer[4];
+    if (rank == 0) {
+      std::thread stuck([&] { bad.Barrier(); });
+      SleepMs(100);
+      const axonResult_t result = axonCommAbort(bad.comm());
+      bad.Forget();
+      stuck.join();
+      if (result != axonSuccess) return Outcome(result);
+    }
+    for (int i = 0; i < 100; ++i) {
+      const std::string text = good.Sum(buffer, 4);
+      if (text != "ok") return text;
+    }
+    return "ok";
+  });
+  EXPECT_THAT(texts, testing::Each("ok"));
+}
+
+}  // namespace
+}  // namespace axon
