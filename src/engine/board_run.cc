@@ -250,20 +250,16 @@ void BoardRun::Move(const PlannedOp& op, int slice) {
 }
 
 void BoardRun::AddSources(const PlannedOp& op, int slice) {
-  const bool all = op.kind == OpKind::kReduceAll;
-  const int me = setup_.plan->me;
-  // In rank order where all come together; else mine first.
-  bool mine_in = false;
+  const Incoming* incoming = setup_.plan->incoming.data() + op.first_incoming;
   if (op.kind == OpKind::kReduce) pass_.AddSource(Mine(op.destination, slice));
-  for (uint32_t i = 0; i < op.num_incoming; ++i) {
-    const Incoming& in = setup_.plan->incoming[op.first_incoming + i];
-    if (!mine_in && (!all || in.peer > me)) {
-      pass_.AddSource(Mine(op.source, slice), setup_.call.factor);
-      mine_in = true;
-    }
-    pass_.AddSource(Message(in, slice), view_.peer(in.peer).body->factor);
-  }
-  if (!mine_in) pass_.AddSource(Mine(op.source, slice), setup_.call.factor);
+  pass_.AddReduction(
+      op.kind == OpKind::kReduceAll, setup_.plan->me, Mine(op.source, slice),
+      setup_.call.factor, op.num_incoming,
+      [&](size_t i) { return incoming[i].peer; },
+      [&](size_t i) {
+        pass_.AddSource(Message(incoming[i], slice),
+                        view_.peer(incoming[i].peer).body->factor);
+      });
 }
 
 void BoardRun::Combine(const PlannedOp& op, int slice) {

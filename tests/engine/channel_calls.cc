@@ -105,7 +105,7 @@ ChannelCalls::ChannelCalls(const ChannelCase& c)
   }
 }
 
-double ChannelCalls::FactorOf(int rank) const { return 1 + rank % 3; }
+double ChannelCalls::FactorOf(int rank) const { return 2 + rank % 2; }
 
 CollectiveCall ChannelCalls::CallOf(int rank) const {
   CollectiveCall call;

@@ -153,6 +153,33 @@ TEST_F(ChannelRunWithPeer, ReducesBeforeItMaySendTheResult) {
   EXPECT_EQ(result[1], 24);
 }
 
+TEST_F(ChannelRunWithPeer, ReducesWhatItHasItself) {
+  schedule_.Copy(kInSpan, kOutSpan);
+  schedule_.Reduce(kInSpan, kOutSpan, /*completes=*/true);
+  run_.Start(setup_);
+  EXPECT_EQ(run_.Step(), Poll::kReady);
+  EXPECT_EQ(out_[0], 6);
+  EXPECT_EQ(out_[1], 8);
+}
+
+// What a call that failed had begun is forgotten when the next one starts.
+TEST_F(ChannelRunWithPeer, StartsAfreshAfterAFailure) {
+  Schedule two;
+  two.Recv(1, kOutSpan);
+  setup_.schedule = &two;
+  run_.Start(setup_);
+  SendFromPeer({1});
+  ASSERT_EQ(run_.Step(), Poll::kFailed);
+  Bytes message;
+  ASSERT_EQ(transport_.channel(0, 1).TryPeek(&message), Poll::kReady);
+  transport_.channel(0, 1).Pop();
+  run_.Start(setup_);
+  EXPECT_TRUE(run_.status().ok());
+  SendFromPeer({5, 6});
+  EXPECT_EQ(run_.Step(), Poll::kReady);
+  EXPECT_EQ(out_[1], 6);
+}
+
 TEST_F(ChannelRunWithPeer, GivesOthersTheirTurn) {
   for (int i = 0; i < 40; ++i) schedule_.Copy(kInSpan, kOutSpan);
   run_.Start(setup_);

@@ -55,7 +55,9 @@ TEST_F(PassOverBlocks, CombinesIntoBlocksAndAMessage) {
   pass_.AddSource(Walker::Packed(At(packed_)));
   pass_.AddDestination(Blocks());
   pass_.AddDestination(Walker::Packed(At(message)));
-  pass_.Combine(Blocks(), IntegerSum(), /*divisor=*/2);
+  CollectiveCall call = IntegerSum();
+  call.reduce = FindReduce(DataType::kInt32, ReduceOp::kAvg);
+  pass_.Combine(Blocks(), call, /*divisor=*/2);
   EXPECT_THAT(memory_, ElementsAre(20, 0, 0, 0, 6, 11, 17));
   EXPECT_THAT(message, ElementsAre(6, 11, 17, 20, -1));
 }
