@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The communication calls: arguments to values, checked, submitted.
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -46,16 +47,17 @@ absl::Status SetOp(const axonComm& comm, int op, CollectiveArgs* args) {
   return absl::OkStatus();
 }
 
-constexpr int kNoOp = -1;
+// Not a number: every number may come from a caller.
+constexpr std::nullopt_t kNoOp = std::nullopt;
 
 // Fills in type and operator, checks, submits.
-axonResult_t Call(CollectiveArgs args, int type, int op, axonComm_t comm,
-                  axonStream_t stream) {
+axonResult_t Call(CollectiveArgs args, int type, std::optional<int> op,
+                  axonComm_t comm, axonStream_t stream) {
   absl::Status status = CheckHandle(comm);
   if (!status.ok()) return Refuse(status);
   if (stream != nullptr) status = CheckHandle(stream);
   if (status.ok()) status = SetType(type, &args);
-  if (status.ok() && op != kNoOp) status = SetOp(*comm, op, &args);
+  if (status.ok() && op.has_value()) status = SetOp(*comm, *op, &args);
   if (status.ok()) {
     status = CheckCollective(args, comm->comm->size(), comm->comm->rank());
   }
@@ -101,8 +103,9 @@ absl::Status SetParts(const int64_t* counts, const int64_t* displs, int ranks,
 }
 
 axonResult_t UnevenCall(CollectiveArgs args, const int64_t* counts,
-                        const int64_t* displs, int type, int op,
-                        axonComm_t comm, axonStream_t stream) {
+                        const int64_t* displs, int type,
+                        std::optional<int> op, axonComm_t comm,
+                        axonStream_t stream) {
   absl::Status status = CheckHandle(comm);
   if (!status.ok()) return Refuse(status);
   status = SetParts(counts, displs, comm->comm->size(), &args.lengths,

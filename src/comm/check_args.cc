@@ -189,10 +189,10 @@ absl::Status CheckMessage(const MessageArgs& message, size_t count,
 
 std::vector<int64_t> PackedOffsets(absl::Span<const int64_t> lengths) {
   std::vector<int64_t> offsets;
-  int64_t at = 0;
+  uint64_t at = 0;  // wraps: such parts are refused
   for (int64_t length : lengths) {
-    offsets.push_back(at);
-    at += length;
+    offsets.push_back(static_cast<int64_t>(at));
+    at += static_cast<uint64_t>(length);
   }
   return offsets;
 }

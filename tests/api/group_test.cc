@@ -76,9 +76,13 @@ TEST(GroupTest, SeveralCommunicatorsInAnyOrder) {
   for (int r = 0; r < 3; ++r) {
     const auto k = static_cast<size_t>(r);
     // Ranks call them in different orders.
-    if (r == 1) EXPECT_AXON_OK(Sum(b[k], second[r]));
+    if (r == 1) {
+      EXPECT_AXON_OK(Sum(b[k], second[r]));
+    }
     EXPECT_AXON_OK(Sum(a[k], first[r]));
-    if (r != 1) EXPECT_AXON_OK(Sum(b[k], second[r]));
+    if (r != 1) {
+      EXPECT_AXON_OK(Sum(b[k], second[r]));
+    }
   }
   ASSERT_AXON_OK(axonGroupEnd());
   EXPECT_THAT(a, testing::Each(6));

@@ -190,7 +190,9 @@ TEST_P(MessagesTest, AreNotOrderedAgainstCollectives) {
     ASSERT_AXON_OK(axonStreamCreate(&stream));
     const std::vector<int32_t> letter = Letter(0, 1, 0, kLarge);
     std::vector<int32_t> got(kLarge);
-    if (rank == 0) ASSERT_AXON_OK(Send(letter, 1, comm, stream));
+    if (rank == 0) {
+      ASSERT_AXON_OK(Send(letter, 1, comm, stream));
+    }
     int32_t sum = 1;
     ASSERT_AXON_OK(
         axonAllReduce(&sum, &sum, 1, axonInt32, axonSum, comm, nullptr));
@@ -209,7 +211,9 @@ TEST_P(MessagesTest, AreNotMixedUpWithThoseOfAlltoAllV) {
     axonStream_t stream = nullptr;
     ASSERT_AXON_OK(axonStreamCreate(&stream));
     const std::vector<int32_t> letter = Letter(0, 1, 7, 4);
-    if (rank == 0) ASSERT_AXON_OK(Send(letter, 1, comm, stream));
+    if (rank == 0) {
+      ASSERT_AXON_OK(Send(letter, 1, comm, stream));
+    }
     const int64_t counts[] = {4, 4};
     const std::vector<int32_t> in(8, rank);
     std::vector<int32_t> out(8, -1), got(4);

@@ -181,7 +181,9 @@ void AlltoAllV(const Variant& v, axonComm_t comm, int rank, int ranks,
       axonAlltoAllV(in.data(), to.counts.data(), to.displs.data(), out.data(),
                     from.counts.data(), from.displs.data(),
                     static_cast<axonDataType_t>(v.type), comm, stream));
-  if (stream != nullptr) ASSERT_AXON_OK(axonStreamSynchronize(stream));
+  if (stream != nullptr) {
+    ASSERT_AXON_OK(axonStreamSynchronize(stream));
+  }
   for (int q = 0; q < ranks; ++q) {
     EXPECT_EQ(Differs(v.type, At(out, from, q, v.type), Count(from, q),
                       InputPeriod(v.type, ReduceOp::kSum, q * 100 + rank), 0),
