@@ -154,7 +154,8 @@ typedef struct {
   unsigned int magic;
   unsigned int version;
   int blocking;         /* must be 1 or undefined: creation blocks */
-  int timeoutMs;        /* of every call; default AXON_TIMEOUT; 0 = none */
+  int timeoutMs;        /* of creation and of every call; 0 = none; default
+                           AXON_INIT_TIMEOUT and AXON_TIMEOUT */
   int splitShare;       /* accepted: processes always share their segments */
   const char* commName; /* for texts and dumps; copied; NULL = a number */
 } axonConfig_t;

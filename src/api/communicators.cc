@@ -44,14 +44,15 @@ absl::StatusOr<CommConfig> ReadConfig(const axonConfig_t* config,
           "config.timeoutMs is %d; it is at least 0 (0 means none)",
           c.timeoutMs));
     }
-    defaults.timeout_ms = c.timeoutMs;
+    defaults.timeout_ms = defaults.init_timeout_ms = c.timeoutMs;
   }
   if (c.commName != nullptr) defaults.name = c.commName;
   return defaults;
 }
 
 CommConfig Defaults(const Process& process) {
-  return {"", process.settings().timeout_ms};
+  return {"", process.settings().timeout_ms,
+          process.settings().init_timeout_ms};
 }
 
 void Give(axonComm_t* to, std::unique_ptr<Communicator> comm) {
@@ -200,7 +201,7 @@ axonResult_t axonCommSplit(axonComm_t comm, int color, int key,
   if (!status.ok()) return ToResult(status, comm);
   *newcomm = nullptr;
   auto read =
-      axon::ReadConfig(config, {"", comm->comm->timeout_ms()});
+      axon::ReadConfig(config, {"", comm->comm->timeout_ms(), 0});
   if (!read.ok()) return ToResult(read.status(), comm);
   axon::Inside inside(*comm);
   auto made = comm->comm->Split(color, key, *std::move(read));

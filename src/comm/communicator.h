@@ -35,6 +35,7 @@ namespace axon {
 struct CommConfig {
   std::string name;        // empty: one is made up
   int64_t timeout_ms = 0;  // of calls; 0: none
+  int64_t init_timeout_ms = 0;  // of creation by id; 0: none
 };
 
 class Communicator {
@@ -83,14 +84,14 @@ class Communicator {
   void CallDone() { running_.fetch_sub(1, std::memory_order_release); }
 
   Turnstile& collectives() { return collectives_; }
-  Turnstile& messages(int peer, bool send) {
-    return send ? *sends_[static_cast<size_t>(peer)]
-                : *receives_[static_cast<size_t>(peer)];
+  Turnstile& messages(int peer, int lane, bool send) {
+    return send ? *sends_[ChannelAt(peer, lane)]
+                : *receives_[ChannelAt(peer, lane)];
   }
   // A call's turn is over; wakes those of this process that wait for theirs.
   void Done(Turnstile& turnstile);
   // The channel to a peer, made at first use.
-  Channel& channel(int peer);
+  Channel& channel(int peer, int lane);
 
   // Starts a collective whose turn has come; what it returns is stepped to its
   // end by the caller.
@@ -135,6 +136,9 @@ class Communicator {
   // The all-gather of a split.
   absl::Status Gather(const void* mine, void* all, size_t bytes);
   bool PeerDead(int rank) const;
+  static size_t ChannelAt(int peer, int lane) {
+    return static_cast<size_t>(peer * kChannelLanes + lane);
+  }
 
   Process& process_;
   CommConfig config_;

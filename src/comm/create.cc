@@ -24,7 +24,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
   }
   ASSIGN_OR_RETURN(Membership membership,
                    Join(process, id, rank, ranks, config.name,
-                        process.settings().init_timeout_ms));
+                        config.init_timeout_ms));
   return Communicator::Create(process, std::move(membership),
                               std::move(config));
 }
