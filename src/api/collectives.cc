@@ -146,7 +146,8 @@ void AddMessages(bool send, const Parts& parts, size_t element,
          base == nullptr
              ? nullptr
              : base + static_cast<size_t>(parts.offsets[r]) * element,
-         static_cast<size_t>(parts.lengths[r]) * element, static_cast<int>(r)});
+         static_cast<size_t>(parts.lengths[r]) * element, static_cast<int>(r),
+         kCallLane});
   }
 }
 

@@ -36,6 +36,7 @@ struct MessageArgs {
   void* buffer = nullptr;
   size_t bytes = 0;
   int peer = 0;
+  int lane = kUserLane;
 };
 
 }  // namespace axon

@@ -44,11 +44,11 @@ Communicator::Communicator(Process& process, Membership membership,
       plans_(board_->me(), board_->ranks(), process.settings().check,
              Selector(board_->ranks(), std::move(overrides),
                       Selector::SharedMemoryModel())) {
-  for (int q = 0; q < size(); ++q) {
+  for (int c = 0; c < size() * kChannelLanes; ++c) {
     sends_.push_back(std::make_unique<Turnstile>());
     receives_.push_back(std::make_unique<Turnstile>());
   }
-  channels_.resize(static_cast<size_t>(size()));
+  channels_.resize(sends_.size());
   if (process.settings().spin >= 0) {
     wait_policy_.spins = static_cast<int>(process.settings().spin);
   } else if (size() > usable_cpus_) {
@@ -105,13 +105,13 @@ void Communicator::Done(Turnstile& turnstile) {
   if (!turnstile.idle()) Ring(process_.doorbell());
 }
 
-Channel& Communicator::channel(int peer) {
+Channel& Communicator::channel(int peer, int lane) {
   absl::MutexLock lock(&channel_mutex_);
-  std::unique_ptr<Channel>& channel = channels_[static_cast<size_t>(peer)];
+  std::unique_ptr<Channel>& channel = channels_[ChannelAt(peer, lane)];
   if (channel == nullptr) {
     channel = std::make_unique<RingChannel>(
         *board_, peer, static_cast<size_t>(process_.settings().channel_size),
-        [this](size_t bytes) { return AllocateKept(bytes); });
+        [this](size_t bytes) { return AllocateKept(bytes); }, lane);
   }
   return *channel;
 }

@@ -159,11 +159,20 @@ class Joining {
     options.address = cards_[0].address;
     options.secret = cards_[0].secret;
     options.deadline = deadline;
+    for (const int r : first) {
+      const Bootstrap::Peer& peer = bootstrap.peers()[static_cast<size_t>(r)];
+      options.names.push_back(
+          absl::StrFormat("rank %d (host %s, pid %d)", r, peer.host, peer.pid));
+    }
     options.look = [&bootstrap] { return bootstrap.Check(); };
     const int mine[] = {process_.arena().fd().get(), process_.life()};
-    ASSIGN_OR_RETURN(
-        std::vector<std::vector<Fd>> fds,
-        ExchangeFds(options, mine, listener_ ? &*listener_ : nullptr));
+    absl::StatusOr<std::vector<std::vector<Fd>>> exchanged =
+        ExchangeFds(options, mine, listener_ ? &*listener_ : nullptr);
+    if (absl::IsUnavailable(exchanged.status())) {
+      // Who left may have left because of another: the meeting knows whom.
+      RETURN_IF_ERROR(bootstrap.Barrier());
+    }
+    ASSIGN_OR_RETURN(std::vector<std::vector<Fd>> fds, std::move(exchanged));
     for (size_t i = 0; i < first.size(); ++i) {
       const Card& card = cards_[static_cast<size_t>(first[i])];
       if (card.uid == process_.uid()) continue;
@@ -263,7 +272,11 @@ absl::StatusOr<std::byte*> MakeBlock(Process& process, int rank, int ranks,
   std::strncpy(block->host, HostName().c_str(), sizeof(block->host) - 1);
   std::strncpy(block->name, name.c_str(), sizeof(block->name) - 1);
   block->progress.store(Count(1, 0), std::memory_order_relaxed);
-  for (int q = 0; q < ranks; ++q) new (block->peer(q)) PeerLine();
+  for (int q = 0; q < ranks; ++q) {
+    for (int lane = 0; lane < kChannelLanes; ++lane) {
+      new (block->peer(q, lane)) PeerLine();
+    }
+  }
   block->magic = Block::kMagic;
   return memory;
 }

@@ -20,6 +20,7 @@ class MessageRun {
 
   Poll Step();
   int peer() const { return args_.peer; }
+  int lane() const { return args_.lane; }
   bool sends() const { return args_.send; }
   size_t bytes() const { return args_.bytes; }
   // Of a failed run. A size that differs gives `mismatch()`.

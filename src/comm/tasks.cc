@@ -90,9 +90,14 @@ MessagesTask::MessagesTask(Communicator& comm,
 }
 
 void MessagesTask::Add(const MessageArgs& message) {
-  parts_.push_back({MessageRun(comm_.channel(message.peer), message),
-                    comm_.messages(message.peer, message.send).Take()});
+  parts_.push_back(
+      {MessageRun(comm_.channel(message.peer, message.lane), message),
+       comm_.messages(message.peer, message.lane, message.send).Take()});
   ++left_;
+}
+
+Turnstile& MessagesTask::TurnstileOf(const Part& part) {
+  return comm_.messages(part.run.peer(), part.run.lane(), part.run.sends());
 }
 
 Poll MessagesTask::Step() {
@@ -100,7 +105,7 @@ Poll MessagesTask::Step() {
     if (part.done || !StepPart(part)) continue;
     part.done = took_step_ = true;
     --left_;
-    comm_.Done(comm_.messages(part.run.peer(), part.run.sends()));
+    comm_.Done(TurnstileOf(part));
   }
   if (left_ > 0) return Poll::kPending;
   return status_.ok() ? Poll::kReady : Poll::kFailed;
@@ -108,9 +113,7 @@ Poll MessagesTask::Step() {
 
 bool MessagesTask::StepPart(Part& part) {
   // A failed communicator's messages end in their order too.
-  if (!comm_.messages(part.run.peer(), part.run.sends()).MyTurn(part.ticket)) {
-    return false;
-  }
+  if (!TurnstileOf(part).MyTurn(part.ticket)) return false;
   const Poll poll = comm_.failed() ? Poll::kPending : part.run.Step();
   if (poll == Poll::kReady) return true;
   if (poll == Poll::kFailed && part.run.mismatch()) {

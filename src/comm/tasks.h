@@ -84,6 +84,7 @@ class MessagesTask final : public CallTask {
     uint64_t ticket;
     bool done = false;
   };
+  Turnstile& TurnstileOf(const Part& part);
   // Whether the part is done, well or not: then status_ says why.
   bool StepPart(Part& part);
   std::string Describe(const Part& part) const;

@@ -71,7 +71,12 @@ struct alignas(kCacheLine) CallRecord {
   std::atomic<uint8_t> collective, type, op, variant;
 };
 
-// Towards and from one peer: written by the owner of the block.
+// Lanes of channels: messages of the user, and those that a call sends for
+// itself. They never mix, since users' messages are not ordered against calls.
+constexpr int kUserLane = 0, kCallLane = 1;
+constexpr int kChannelLanes = 2;
+
+// Towards and from one peer, in one lane: written by the owner of the block.
 struct alignas(kCacheLine) PeerLine {
   std::atomic<uint64_t> ring;   // offset of my ring to the peer; 0: none yet
   std::atomic<uint64_t> taken;  // bytes that I have popped from its ring to me
@@ -109,12 +114,13 @@ struct Block {
   CallLine lines[kCallLines];
   CallRecord records[kCallLines];
 
-  // PeerLine[ranks] follows.
-  PeerLine* peer(int rank) {
-    return reinterpret_cast<PeerLine*>(this + 1) + rank;
+  // PeerLine[ranks][kChannelLanes] follows.
+  PeerLine* peer(int rank, int lane = kUserLane) {
+    return reinterpret_cast<PeerLine*>(this + 1) + rank * kChannelLanes + lane;
   }
   static size_t SizeFor(int ranks) {
-    return sizeof(Block) + sizeof(PeerLine) * static_cast<size_t>(ranks);
+    return sizeof(Block) +
+           sizeof(PeerLine) * kChannelLanes * static_cast<size_t>(ranks);
   }
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);

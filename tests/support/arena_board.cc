@@ -16,7 +16,11 @@ Block* NewBlock(Arena& arena, int rank, int ranks) {
   // value() of a failed allocation ends the test with its text.
   std::byte* memory = arena.Allocate(Block::SizeFor(ranks)).value();
   auto* block = new (memory) Block();
-  for (int q = 0; q < ranks; ++q) new (block->peer(q)) PeerLine();
+  for (int q = 0; q < ranks; ++q) {
+    for (int lane = 0; lane < kChannelLanes; ++lane) {
+      new (block->peer(q, lane)) PeerLine();
+    }
+  }
   block->magic = Block::kMagic;
   block->rank = rank;
   block->ranks = ranks;

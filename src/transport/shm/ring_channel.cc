@@ -27,9 +27,10 @@ uint64_t Footprint(uint64_t size) {
 }  // namespace
 
 RingChannel::RingChannel(Board& board, int peer, size_t ring_size,
-                         Allocate allocate)
+                         Allocate allocate, int lane)
     : board_(board),
       peer_(peer),
+      lane_(lane),
       ring_size_(ring_size / kCacheLine * kCacheLine),
       allocate_(std::move(allocate)) {}
 
@@ -51,7 +52,7 @@ Poll RingChannel::OpenForSending() {
   const auto offset =
       static_cast<uint64_t>(*memory - board_.member(board_.me()).arena);
   // release: the header comes before.
-  board_.mine().peer(peer_)->ring.store(offset, std::memory_order_release);
+  board_.mine().peer(peer_, lane_)->ring.store(offset, std::memory_order_release);
   return Poll::kReady;
 }
 
@@ -69,8 +70,9 @@ Poll RingChannel::Reserve(size_t size, std::byte** message) {
   const uint64_t skip = need > to_end ? to_end : 0;
   if (sent_ + skip + need - taken_ > ring_size_) {
     // acquire: the receiver's reads of what will be overwritten come before.
-    taken_ = board_.block(peer_).peer(board_.me())->taken.load(
-        std::memory_order_acquire);
+    taken_ = board_.block(peer_)
+                 .peer(board_.me(), lane_)
+                 ->taken.load(std::memory_order_acquire);
     if (sent_ + skip + need - taken_ > ring_size_) return Poll::kPending;
   }
   if (skip > 0) {
@@ -91,8 +93,9 @@ void RingChannel::Commit() {
 
 bool RingChannel::OpenForReceiving() {
   // acquire: the ring's header comes before its offset.
-  const uint64_t offset = board_.block(peer_).peer(board_.me())->ring.load(
-      std::memory_order_acquire);
+  const uint64_t offset = board_.block(peer_)
+                              .peer(board_.me(), lane_)
+                              ->ring.load(std::memory_order_acquire);
   if (offset == 0) return false;
   std::byte* memory =
       board_.InArena(peer_, offset, sizeof(RingHeader) + ring_size_);
@@ -144,23 +147,23 @@ Poll RingChannel::TryPeek(Bytes* message) {
 }
 
 Poll RingChannel::Refuse(const std::string& what) {
-  status_ = absl::InternalError(
-      absl::StrCat(board_.Describe(peer_), " ", what,
-                   ": its memory has been overwritten"));
+  status_ = absl::InternalError(absl::StrCat(
+      board_.Describe(peer_), " ", what, ": its memory has been overwritten"));
   return Poll::kFailed;
 }
 
 void RingChannel::Pop() {
   received_ = peeked_;
   // release: my reads of the message come before the sender may overwrite it.
-  board_.mine().peer(peer_)->taken.store(received_, std::memory_order_release);
+  board_.mine().peer(peer_, lane_)->taken.store(received_, std::memory_order_release);
   board_.Published();
 }
 
 Poll RingChannel::Flush() {
   if (taken_ == sent_) return Poll::kReady;
-  taken_ = board_.block(peer_).peer(board_.me())->taken.load(
-      std::memory_order_acquire);
+  taken_ = board_.block(peer_)
+               .peer(board_.me(), lane_)
+               ->taken.load(std::memory_order_acquire);
   return taken_ == sent_ ? Poll::kReady : Poll::kPending;
 }
 

@@ -29,7 +29,8 @@ class RingChannel final : public Channel {
   using Allocate = std::function<absl::StatusOr<std::byte*>(size_t)>;
 
   // `ring_size` is the same on all ranks.
-  RingChannel(Board& board, int peer, size_t ring_size, Allocate allocate);
+  RingChannel(Board& board, int peer, size_t ring_size, Allocate allocate,
+              int lane = kUserLane);
 
   size_t max_message() const override;
   Poll Reserve(size_t size, std::byte** message) override;
@@ -47,6 +48,7 @@ class RingChannel final : public Channel {
 
   Board& board_;
   const int peer_;
+  const int lane_;
   const size_t ring_size_;
   Allocate allocate_;
   absl::Status status_;
