@@ -22,8 +22,8 @@ axonComm_t Create(Stage& stage, int rank, int number, const char* name,
   axonComm_t comm = nullptr;
   axonConfig_t config = AXON_CONFIG_INITIALIZER;
   config.commName = name;
-  config.timeoutMs = timeout_ms;
   axonCommInitRankConfig(&comm, 2, stage.Id(rank == 0, number), rank, &config);
+  axonCommSetTimeout(comm, timeout_ms);
   return comm;
 }
 

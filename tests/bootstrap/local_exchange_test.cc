@@ -36,8 +36,13 @@ LocalListener MustListen(absl::string_view directory = "") {
 
 LocalExchangeOptions Options(const LocalListener& listener, int index,
                              int count, int64_t timeout_ms = 20000) {
-  return {index, count, listener.address(), listener.secret(),
-          Deadline::In(timeout_ms)};
+  LocalExchangeOptions options;
+  options.index = index;
+  options.count = count;
+  options.address = listener.address();
+  options.secret = listener.secret();
+  options.deadline = Deadline::In(timeout_ms);
+  return options;
 }
 
 // `count` memory files, each with a text that says whose and which it is.
