@@ -113,8 +113,6 @@ void Member::Destroy() {
   const axonResult_t result = axonCommDestroy(comm_);
   comm_ = nullptr;
   if (result != axonSuccess) End(Outcome(result));
-  // Creation may take as long as it wants: only calls are hurried.
-  axonCommSetTimeout(comm_, timeout_ms);
 }
 
 std::string Member::Sum(double* buffer, size_t count, axonStream_t stream) {
