@@ -27,9 +27,13 @@ constexpr size_t kMaxStrangers = 64;
 // worth a little more time.
 constexpr int64_t kGraceMs = 1000;
 
-std::string Participant(int index, int count) {
-  return absl::StrFormat("participant %d of %d of the local exchange", index,
-                         count);
+std::string Participant(const LocalExchangeOptions& options, int index) {
+  const std::string number = absl::StrFormat(
+      "participant %d of %d of the local exchange", index, options.count);
+  const auto i = static_cast<size_t>(index);
+  return i < options.names.size()
+             ? absl::StrFormat("%s, %s,", options.names[i], number)
+             : number;
 }
 
 // Sends one participant's descriptors in as many messages as it takes, always
@@ -159,9 +163,8 @@ class Leader {
   absl::StatusOr<bool> Give(Peer* peer);
   void Refuse(const absl::Status& why);
   absl::Status Died(const Peer& peer) const {
-    return absl::UnavailableError(
-        absl::StrFormat("%s ended before it was complete",
-                        Participant(peer.index, options_.count)));
+    return absl::UnavailableError(absl::StrFormat(
+        "%s ended before it was complete", Participant(options_, peer.index)));
   }
 
   const LocalExchangeOptions& options_;
@@ -173,9 +176,9 @@ class Leader {
 absl::Status Leader::Collect() {
   while (!receiver_.all()) {
     if (options_.deadline.passed()) {
-      return absl::DeadlineExceededError(absl::StrFormat(
-          "%s did not come in time",
-          Participant(receiver_.FirstMissing(), options_.count)));
+      return absl::DeadlineExceededError(
+          absl::StrFormat("%s did not come in time",
+                          Participant(options_, receiver_.FirstMissing())));
     }
     RETURN_IF_ERROR(Look(options_));
     std::vector<pollfd> fds{{listener_.fd(), POLLIN, 0}};
@@ -231,7 +234,7 @@ absl::Status Leader::Read(Peer* peer) {
         (peer->index >= 0 && peer->index != message.owner)) {
       return absl::FailedPreconditionError(absl::StrFormat(
           "two claim to be %s, or one sent more than %d file descriptors",
-          Participant(message.owner, options_.count), kMaxFdsEach));
+          Participant(options_, message.owner), kMaxFdsEach));
     }
     peer->index = message.owner;
   }
@@ -313,13 +316,13 @@ absl::StatusOr<Table> Follow(const LocalExchangeOptions& options,
     if (got == Poll::kFailed ||
         (got == Poll::kReady && !receiver.Add(message, std::move(fds)))) {
       return absl::UnavailableError(absl::StrFormat(
-          "%s ended before it was complete", Participant(0, options.count)));
+          "%s ended before it was complete", Participant(options, 0)));
     }
     if (got == Poll::kReady) continue;
     if (deadline.passed()) {
       return absl::DeadlineExceededError(
           absl::StrFormat("the descriptors of %s did not come in time",
-                          Participant(receiver.FirstMissing(), options.count)));
+                          Participant(options, receiver.FirstMissing())));
     }
     RETURN_IF_ERROR(Look(options));
     pollfd waiting{fd.get(),
@@ -341,8 +344,8 @@ absl::StatusOr<Table> ExchangeFds(const LocalExchangeOptions& options,
     return absl::InvalidArgumentError(absl::StrFormat(
         "%s with %d file descriptors: at most %d participants with %d each, "
         "and the first one listens",
-        Participant(options.index, options.count), mine.size(),
-        kMaxParticipants, kMaxFdsEach));
+        Participant(options, options.index), mine.size(), kMaxParticipants,
+        kMaxFdsEach));
   }
   if (listener == nullptr) return Follow(options, mine);
   return Leader(options, *listener).Run(mine);

@@ -28,6 +28,8 @@ struct LocalExchangeOptions {
   std::string address;  // of the leader's listener
   std::string secret;
   Deadline deadline;
+  // Of the participants, for texts; may be empty.
+  std::vector<std::string> names;
   // Asked now and then while it waits; an error ends the exchange. For those
   // who die before they come here. May be null.
   std::function<absl::Status()> look;

@@ -142,6 +142,17 @@ void Meeting::Broadcast(const std::string& bytes) {
   for (Member& member : members_) {
     if (member.connection != nullptr) member.connection->Send(bytes);
   }
+  FlushOthers();
+}
+
+// A rank of this process may end it, and so the meeting, as soon as it knows:
+// the others know first.
+void Meeting::FlushOthers() {
+  for (Member& member : members_) {
+    if (member.connection == nullptr || member.pid == getpid()) continue;
+    // A broken connection shows when it is flushed again.
+    (void)member.connection->Flush();
+  }
 }
 
 void Meeting::OnFrame(int rank, const Frame& frame) {
@@ -205,13 +216,10 @@ void Meeting::Distribute() {
   }
   // Nobody borrows the answer before: who contributes has read it.
   gathered_ = PackFrame(FrameKind::kGathered, parts);
-  // A rank of this process may end it, and so the meeting, as soon as it knows:
-  // the others know first.
   for (Member& member : members_) {
-    if (!member.connection) continue;
-    member.connection->SendBorrowed(gathered_);
-    if (member.pid != getpid()) (void)member.connection->Flush();
+    if (member.connection) member.connection->SendBorrowed(gathered_);
   }
+  FlushOthers();
   parts_ = 0;
   ++round_;
   deadline_ = Deadline();

@@ -57,6 +57,7 @@ class Meeting {
   void Contribute(int rank, absl::string_view body);
   void Distribute();
   void Broadcast(const std::string& bytes);
+  void FlushOthers();
   std::string Who(size_t rank) const;
   void FailForLeft(size_t rank);
   // The first member that the predicate holds for.
