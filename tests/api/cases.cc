@@ -282,12 +282,12 @@ std::vector<DataType> AllTypes() {
 }
 
 std::vector<ReduceOp> OpsOf(DataType type) {
-  std::vector<ReduceOp> ops = {ReduceOp::kSum, ReduceOp::kProd,
-                               ReduceOp::kMax, ReduceOp::kMin,
-                               ReduceOp::kAvg, ReduceOp::kPreMulSum};
-  if (!IsFloat(type)) {
-    ops.insert(ops.end(),
-               {ReduceOp::kBitAnd, ReduceOp::kBitOr, ReduceOp::kBitXor});
+  std::vector<ReduceOp> ops;
+  for (int o = 0; o < kNumReduceOps; ++o) {
+    const auto op = static_cast<ReduceOp>(o);
+    const bool bits = op == ReduceOp::kBitAnd || op == ReduceOp::kBitOr ||
+                      op == ReduceOp::kBitXor;
+    if (!bits || !IsFloat(type)) ops.push_back(op);
   }
   return ops;
 }

@@ -8,6 +8,7 @@
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/socket.h"
 #include "tests/bootstrap/meet.h"
+#include "tests/support/ports.h"
 #include "tests/support/processes.h"
 
 namespace axon {

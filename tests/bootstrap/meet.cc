@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/bootstrap/meet.h"
 
-#include <unistd.h>
-
 #include "absl/strings/str_cat.h"
-#include "bootstrap/socket.h"
 
 namespace axon {
 
@@ -33,14 +30,6 @@ std::string Exchanged(int nranks) {
   std::string once;
   for (int i = 0; i < nranks; ++i) absl::StrAppend(&once, i, ",");
   return once + once;
-}
-
-uint16_t FreePort() {
-  for (int i = 0; i < 1000; ++i) {
-    const auto port = static_cast<uint16_t>(10000 + (getpid() + i * 7) % 20000);
-    if (ListenAnywhere({port, port}).ok()) return port;
-  }
-  return 0;
 }
 
 }  // namespace axon

@@ -18,7 +18,4 @@ std::string Exchange(const UniqueId& id, int rank, int nranks,
                      const BootstrapOptions& options);
 std::string Exchanged(int nranks);
 
-// A port that was free a moment ago, below those that the kernel hands out.
-uint16_t FreePort();
-
 }  // namespace axon

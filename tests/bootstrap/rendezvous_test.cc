@@ -11,6 +11,7 @@
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/wire.h"
 #include "tests/bootstrap/meet.h"
+#include "tests/support/ports.h"
 #include "tests/support/processes.h"
 
 namespace axon {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "bootstrap/connection.h"
 #include "tests/bootstrap/meet.h"
+#include "tests/support/ports.h"
 
 namespace axon {
 namespace {
