@@ -4,10 +4,10 @@
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <mutex>
 #include <random>
 
 #include "absl/strings/str_format.h"
-#include "absl/synchronization/mutex.h"
 
 namespace axon {
 namespace {
@@ -24,7 +24,7 @@ class FakeLink {
       : options_(options), random_(seed), reserved_(NewMessage()) {}
 
   Poll Reserve(size_t size, std::byte** place) {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     if (Failed()) return Poll::kFailed;
     if (size > options_.max_message) {
       status_ = absl::InternalError(
@@ -39,7 +39,7 @@ class FakeLink {
   }
 
   void Commit() {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     if (!status_.ok()) return;
     reserved_.polls = SomePolls();
     messages_.push_back(std::move(reserved_));
@@ -47,7 +47,7 @@ class FakeLink {
   }
 
   Poll TryPeek(Bytes* message) {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     if (Failed()) return Poll::kFailed;
     if (messages_.empty()) return Poll::kPending;
     Message& next = messages_.front();
@@ -60,7 +60,7 @@ class FakeLink {
   }
 
   void Pop() {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     if (!status_.ok()) return;
     // Kept until the credit is back, so that a late read finds rubbish.
     Message& read = messages_.front();
@@ -71,23 +71,23 @@ class FakeLink {
   }
 
   Poll Flush() {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     if (Failed()) return Poll::kFailed;
     return Unreturned() == 0 ? Poll::kReady : Poll::kPending;
   }
 
   absl::Status status() const {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     return status_;
   }
   void FailAfter(int64_t calls, const absl::Status& why) {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     calls_left_ = calls;
     why_ = why;
     if (calls == 0) Failed();
   }
   int unread() const {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     return static_cast<int>(messages_.size());
   }
 
@@ -122,7 +122,7 @@ class FakeLink {
   }
 
   const FakeTransport::Options options_;
-  mutable absl::Mutex mutex_;
+  mutable std::mutex mutex_;
   std::mt19937_64 random_;
   Message reserved_;
   std::deque<Message> messages_, returning_;
