@@ -78,7 +78,7 @@ constexpr SettingRow kRows[] = {
          "Empty: the kernel's boot id."),
     Choice("AXON_SHM", &Settings::shm, "auto", "auto|memfd|file", kOwn,
            "How shared memory is made: memfd (nothing to clean up), else a "
-           "file in AXON_SHM_DIR that is unlinked at once; auto tries both."),
+           "file in AXON_SHM_DIR without a name; auto tries both."),
     Text("AXON_SHM_DIR", &Settings::shm_dir, "/dev/shm", kOwn,
          "The directory of shared memory that is made as files."),
     Size("AXON_ARENA_SIZE", &Settings::arena_size, "0", 0, 64 * kTiB, 1, kOwn,

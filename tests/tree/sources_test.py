@@ -33,6 +33,15 @@ COVERS = {
         "src/bootstrap/fd_message.cc", "src/bootstrap/local_listener.cc"],
     "tests/bootstrap/socket_test.cc": ["src/bootstrap/address.cc"],
     "tests/bootstrap/unique_id_test.cc": ["src/bootstrap/random.cc"],
+    # Communicators are tested from outside, by what they do and how they fail.
+    "tests/api/communicators_test.cc": [
+        "src/comm/communicator.cc", "src/comm/create.cc",
+        "src/comm/split.cc"],
+    "tests/api/collectives_test.cc": ["src/comm/start.cc"],
+    "tests/api/cycles_test.cc": ["src/comm/process.cc"],
+    "tests/api/meeting_test.cc": ["src/comm/membership.cc"],
+    "tests/api/messages_test.cc": ["src/comm/tasks.cc"],
+    "tests/api/timeout_test.cc": ["src/comm/waiting.cc"],
 }
 COVERED_ELSEWHERE = {source: test for test, sources in COVERS.items()
                      for source in sources}
