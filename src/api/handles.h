@@ -6,11 +6,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "axon/axon.h"
 #include "comm/communicator.h"
 
@@ -33,17 +32,17 @@ struct axonComm {
   int next_op = 0;
 
   void SetLastError(const std::string& text) {
-    absl::MutexLock lock(&mutex);
+    std::lock_guard<std::mutex> lock(mutex);
     last_error = text;
   }
   std::string LastError() {
-    absl::MutexLock lock(&mutex);
+    std::lock_guard<std::mutex> lock(mutex);
     return last_error;
   }
 
  private:
-  absl::Mutex mutex;
-  std::string last_error ABSL_GUARDED_BY(mutex);
+  std::mutex mutex;
+  std::string last_error;
 };
 
 struct axonStream {

@@ -59,7 +59,7 @@ Communicator::Communicator(Process& process, Membership membership,
 
 Communicator::~Communicator() {
   board_->Leave();
-  absl::MutexLock lock(&memory_mutex_);
+  std::lock_guard<std::mutex> lock(memory_mutex_);
   process_.Retire({std::move(board_), std::move(links_), std::move(memory_)});
 }
 
@@ -106,7 +106,7 @@ void Communicator::Done(Turnstile& turnstile) {
 }
 
 Channel& Communicator::channel(int peer, int lane) {
-  absl::MutexLock lock(&channel_mutex_);
+  std::lock_guard<std::mutex> lock(channel_mutex_);
   std::unique_ptr<Channel>& channel = channels_[ChannelAt(peer, lane)];
   if (channel == nullptr) {
     channel = std::make_unique<RingChannel>(
@@ -118,7 +118,7 @@ Channel& Communicator::channel(int peer, int lane) {
 
 absl::StatusOr<std::byte*> Communicator::AllocateKept(size_t bytes) {
   ASSIGN_OR_RETURN(std::byte * memory, process_.arena().Allocate(bytes));
-  absl::MutexLock lock(&memory_mutex_);
+  std::lock_guard<std::mutex> lock(memory_mutex_);
   memory_.push_back(memory);
   return memory;
 }

@@ -13,12 +13,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "comm/call_args.h"
 #include "comm/membership.h"
@@ -147,8 +146,8 @@ class Communicator {
   std::vector<Link*> links_;
   int usable_cpus_;
   WaitPolicy wait_policy_;
-  absl::Mutex memory_mutex_;
-  std::vector<std::byte*> memory_ ABSL_GUARDED_BY(memory_mutex_);
+  std::mutex memory_mutex_;  // guards what follows
+  std::vector<std::byte*> memory_;
 
   // Of the thread whose collective's turn it is.
   BoardView view_;
@@ -163,9 +162,8 @@ class Communicator {
 
   Turnstile collectives_;
   std::vector<std::unique_ptr<Turnstile>> sends_, receives_;
-  absl::Mutex channel_mutex_;
-  std::vector<std::unique_ptr<Channel>> channels_
-      ABSL_GUARDED_BY(channel_mutex_);
+  std::mutex channel_mutex_;  // guards what follows
+  std::vector<std::unique_ptr<Channel>> channels_;
 
   std::atomic<bool> aborted_{false};
   std::atomic<int> running_{0};

@@ -13,7 +13,7 @@ bool Link::Dead() const {
 }
 
 Link* Links::Acquire(const std::string& uid) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   const auto found = links_.find(uid);
   if (found == links_.end()) return nullptr;
   ++found->second->users;
@@ -21,7 +21,7 @@ Link* Links::Acquire(const std::string& uid) {
 }
 
 Link* Links::Add(const std::string& uid, Mapping arena, Fd life) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   std::unique_ptr<Link>& link = links_[uid];
   if (link == nullptr) {
     link = std::make_unique<Link>();
@@ -34,7 +34,7 @@ Link* Links::Add(const std::string& uid, Mapping arena, Fd life) {
 }
 
 void Links::Release(Link* link) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   if (--link->users == 0) links_.erase(link->uid);
 }
 

@@ -6,10 +6,9 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "base/fd.h"
 #include "transport/shm/mapping.h"
 
@@ -35,8 +34,8 @@ class Links {
   void Release(Link* link);
 
  private:
-  absl::Mutex mutex_;
-  std::map<std::string, std::unique_ptr<Link>> links_ ABSL_GUARDED_BY(mutex_);
+  std::mutex mutex_;  // guards what follows
+  std::map<std::string, std::unique_ptr<Link>> links_;
 };
 
 }  // namespace axon

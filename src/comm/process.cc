@@ -62,7 +62,7 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Create(Settings settings) {
 
 void Process::Retire(Remains remains) {
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     remains_.push_back(std::move(remains));
   }
   Sweep();
@@ -85,7 +85,7 @@ void Process::Free(Remains& remains) {
 }
 
 void Process::Sweep() {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   const auto kept =
       std::partition(remains_.begin(), remains_.end(),
                      [this](const Remains& r) { return !Abandoned(r); });

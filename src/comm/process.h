@@ -7,12 +7,11 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "base/settings.h"
 #include "bootstrap/rendezvous.h"
 #include "comm/links.h"
@@ -65,8 +64,8 @@ class Process {
   Links links_;
   Rendezvous rendezvous_;
   Fd life_read_, life_write_;
-  absl::Mutex mutex_;
-  std::vector<Remains> remains_ ABSL_GUARDED_BY(mutex_);
+  std::mutex mutex_;  // guards what follows
+  std::vector<Remains> remains_;
 };
 
 }  // namespace axon

@@ -40,7 +40,7 @@ class RecordTask final : public MarkTask {
   RecordTask(Core& core, Event* event, uint64_t record)
       : core_(core), event_(event), record_(record) {}
   Poll Step() override {
-    absl::MutexLock lock(&core_.mutex_);
+    std::lock_guard<std::mutex> lock(core_.mutex_);
     event_->pending.erase(record_);
     core_.Unuse(event_);
     return Poll::kReady;
@@ -57,7 +57,7 @@ class WaitTask final : public MarkTask {
   WaitTask(Core& core, Event* event, uint64_t record)
       : core_(core), event_(event), record_(record) {}
   Poll Step() override {
-    absl::MutexLock lock(&core_.mutex_);
+    std::lock_guard<std::mutex> lock(core_.mutex_);
     if (event_->pending.count(record_) != 0) return Poll::kPending;
     core_.Unuse(event_);
     return Poll::kReady;
@@ -76,7 +76,7 @@ class CallbackTask final : public MarkTask {
   Poll Step() override {
     absl::Status last;
     {
-      absl::MutexLock lock(&core_.mutex_);
+      std::lock_guard<std::mutex> lock(core_.mutex_);
       last = stream_->last;
     }
     core_.PostCallback(std::move(callback_), std::move(last));
@@ -90,14 +90,14 @@ class CallbackTask final : public MarkTask {
 };
 
 Stream* Core::NewStream() {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   streams_.push_back(std::make_unique<Stream>());
   return streams_.back().get();
 }
 
 absl::Status Core::DestroyStream(Stream* stream) {
   const absl::Status status = Synchronize(stream);
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   streams_.erase(std::find_if(
       streams_.begin(), streams_.end(),
       [&](const auto& owned) { return owned.get() == stream; }));
@@ -112,11 +112,11 @@ void Core::StartThread() {
 
 void Core::Enqueue(Stream* stream, std::unique_ptr<Task> task) {
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     stream->tasks.push_back(std::move(task));
     ++stream->made;
     StartThread();
-    work_.Signal();
+    work_.notify_one();
   }
   // The core may be asleep on behalf of another stream's task.
   Announce();
@@ -125,19 +125,19 @@ void Core::Enqueue(Stream* stream, std::unique_ptr<Task> task) {
 absl::Status Core::Synchronize(Stream* stream) {
   uint64_t until = 0;
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     until = stream->made;
   }
   WaitUntil([&] {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     return stream->done >= until;
   });
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   return std::exchange(stream->first_error, absl::OkStatus());
 }
 
 Poll Core::Query(Stream* stream, absl::Status* error) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   if (!stream->first_error.ok()) {
     *error = stream->first_error;
     return Poll::kFailed;
@@ -153,7 +153,7 @@ void Core::AddCallback(Stream* stream, Callback callback) {
 Event* Core::NewEvent() { return new Event(); }
 
 void Core::DestroyEvent(Event* event) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   event->destroyed = true;
   ++event->users;
   Unuse(event);
@@ -166,7 +166,7 @@ void Core::Unuse(Event* event) {
 void Core::Record(Event* event, Stream* stream) {
   uint64_t record = 0;
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     record = ++event->recorded;
     event->pending.insert(record);
     ++event->users;
@@ -175,18 +175,18 @@ void Core::Record(Event* event, Stream* stream) {
 }
 
 bool Core::Done(Event* event) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   return event->pending.count(event->recorded) == 0;
 }
 
 void Core::Synchronize(Event* event) {
   uint64_t record = 0;
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     record = event->recorded;
   }
   WaitUntil([&] {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     return event->pending.count(record) == 0;
   });
 }
@@ -194,7 +194,7 @@ void Core::Synchronize(Event* event) {
 void Core::WaitFor(Stream* stream, Event* event) {
   uint64_t record = 0;
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     record = event->recorded;
     ++event->users;
   }
@@ -212,13 +212,13 @@ void Core::Run() {
   Waiter waiter(doorbell_, {0, 2000});
   for (;;) {
     {
-      absl::MutexLock lock(&mutex_);
+      std::unique_lock<std::mutex> lock(mutex_);
       const auto busy = [&] {
         return std::any_of(streams_.begin(), streams_.end(),
                            [](const auto& s) { return !s->tasks.empty(); });
       };
       while (!busy()) {
-        work_.Wait(&mutex_);
+        work_.wait(lock);
         waiter.Reset();
       }
     }
@@ -237,7 +237,7 @@ void Core::Run() {
 
 bool Core::Pass() {
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     heads_.clear();
     for (const auto& stream : streams_) {
       if (!stream->tasks.empty()) {
@@ -270,7 +270,7 @@ bool Core::StepStream(Stream* stream, Task* task) {
 
 void Core::LookAll() {
   for (const auto& [stream, task] : heads_) task->Look();
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& [stream, head] : heads_) {
     if (stream->tasks.size() < 2) continue;
     const std::string what = head->Describe();
@@ -286,7 +286,7 @@ void Core::FinishHead(Stream* stream, const absl::Status& status) {
     if (head.first == stream) head.second = nullptr;
   }
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     task = std::move(stream->tasks.front());
     stream->tasks.pop_front();
     if (task->communicates()) {
@@ -297,28 +297,27 @@ void Core::FinishHead(Stream* stream, const absl::Status& status) {
   // The task goes before `done` says so: what it holds may be freed then.
   task.reset();
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     ++stream->done;
   }
   Announce();
 }
 
 void Core::PostCallback(Callback callback, absl::Status status) {
-  absl::MutexLock lock(&callback_mutex_);
+  std::lock_guard<std::mutex> lock(callback_mutex_);
   posted_.push_back({std::move(callback), std::move(status)});
+  callback_posted_.notify_one();
   if (callback_thread_) return;
   callback_thread_ = true;
   StartDetached("axon-callbacks", [this] { RunCallbacks(); });
 }
 
 void Core::RunCallbacks() {
-  const auto posted = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
-                          callback_mutex_) { return !posted_.empty(); };
   for (;;) {
     Posted next;
     {
-      absl::MutexLock lock(&callback_mutex_);
-      callback_mutex_.Await(absl::Condition(&posted));
+      std::unique_lock<std::mutex> lock(callback_mutex_);
+      callback_posted_.wait(lock, [this] { return !posted_.empty(); });
       next = std::move(posted_.front());
       posted_.pop_front();
     }

@@ -7,15 +7,15 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "engine/stream.h"
 #include "engine/waiter.h"
 #include "transport/doorbell.h"
@@ -59,7 +59,7 @@ class Core {
   friend class WaitTask;
   friend class CallbackTask;
 
-  void StartThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StartThread();
   void Run();
   void RunCallbacks();
   // Steps every stream's head once; whether anything was done.
@@ -68,7 +68,7 @@ class Core {
   void LookAll();
   void FinishHead(Stream* stream, const absl::Status& status);
   void PostCallback(Callback callback, absl::Status status);
-  void Unuse(Event* event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Unuse(Event* event);
   // Wakes threads in WaitUntil.
   void Announce() { Ring(doorbell_); }
 
@@ -78,16 +78,17 @@ class Core {
   };
 
   Doorbell& doorbell_;
-  absl::Mutex mutex_;
-  std::vector<std::unique_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
-  bool started_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::CondVar work_;  // something was queued while all was idle
+  std::mutex mutex_;  // guards streams, what is in them, and events
+  std::vector<std::unique_ptr<Stream>> streams_;
+  bool started_ = false;
+  std::condition_variable work_;  // something was queued while all was idle
   // Heads to step, taken anew in each pass; the core's thread only.
   std::vector<std::pair<Stream*, Task*>> heads_;
 
-  absl::Mutex callback_mutex_;
-  bool callback_thread_ ABSL_GUARDED_BY(callback_mutex_) = false;
-  std::deque<Posted> posted_ ABSL_GUARDED_BY(callback_mutex_);
+  std::mutex callback_mutex_;  // guards what follows
+  std::condition_variable callback_posted_;
+  bool callback_thread_ = false;
+  std::deque<Posted> posted_;
 };
 
 }  // namespace axon

@@ -76,7 +76,7 @@ absl::StatusOr<std::byte*> Arena::Allocate(size_t bytes) {
   }
   size_t offset = 0;
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     auto fit = free_.begin();
     while (fit != free_.end() && fit->second < size) ++fit;
     if (fit == free_.end()) {
@@ -100,7 +100,7 @@ absl::StatusOr<std::byte*> Arena::Allocate(size_t bytes) {
 }
 
 bool Arena::Free(std::byte* p) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   const auto used = used_.find(OffsetOf(p));
   if (p < base() || used == used_.end()) return false;
   const auto [offset, size] = *used;
@@ -123,7 +123,7 @@ bool Arena::Free(std::byte* p) {
 }
 
 size_t Arena::allocated_bytes() const {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   size_t total = 0;
   for (const auto& [offset, size] : used_) total += size;
   return total;

@@ -10,11 +10,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "transport/doorbell.h"
 #include "transport/shm/mapping.h"
 
@@ -65,10 +64,10 @@ class Arena {
 
   SharedFile file_;
   Mapping mapping_;
-  mutable absl::Mutex mutex_;
+  mutable std::mutex mutex_;  // guards what follows
   // Offset to size; free ranges are coalesced.
-  std::map<size_t, size_t> free_ ABSL_GUARDED_BY(mutex_);
-  std::map<size_t, size_t> used_ ABSL_GUARDED_BY(mutex_);
+  std::map<size_t, size_t> free_;
+  std::map<size_t, size_t> used_;
 };
 
 }  // namespace axon
