@@ -29,7 +29,7 @@ void CallTask::Behind(const std::string& head) {
 }
 
 void CallTask::Begin() {
-  if (behind_) comm_.SetBusyWith("");
+  if (std::exchange(behind_, false)) comm_.SetBusyWith("");
 }
 
 CollectiveTask::CollectiveTask(Communicator& comm, CollectiveArgs args,
@@ -101,6 +101,7 @@ Turnstile& MessagesTask::TurnstileOf(const Part& part) {
 }
 
 Poll MessagesTask::Step() {
+  Begin();
   for (Part& part : parts_) {
     if (part.done || !StepPart(part)) continue;
     part.done = took_step_ = true;
