@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <mutex>
 
 namespace axon {
 namespace {
@@ -38,8 +39,11 @@ uint64_t SignBit(DataType type) {
 }
 
 // The non-negative finite values of a narrow type; the index is the encoding.
+// Ranks that are threads ask at the same time.
 const std::vector<double>& Values(DataType type) {
+  static std::mutex mutex;
   static std::map<DataType, std::vector<double>> tables;
+  const std::lock_guard<std::mutex> lock(mutex);
   std::vector<double>& table = tables[type];
   if (table.empty()) {
     for (uint64_t bits = 0; bits < SignBit(type); ++bits) {
