@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ends a wait, what is said about it, and what every rank is doing.
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -57,11 +56,7 @@ void Communicator::CheckWait(Wait& wait, absl::Span<const int> needed) {
 }
 
 void Communicator::SetBusyWith(const std::string& text) {
-  Block& block = board_->mine();
-  // Odd while the text is written; a reader that sees a change reads again.
-  block.busy_version.fetch_add(1, std::memory_order_acq_rel);
-  std::strncpy(block.busy_with, text.c_str(), sizeof(block.busy_with) - 1);
-  block.busy_version.fetch_add(1, std::memory_order_acq_rel);
+  board_->mine().busy_with.Write(text);
 }
 
 std::string Communicator::Dump() const {

@@ -32,19 +32,10 @@ const CallRecord* LastCall(Block& block) {
   return last;
 }
 
-// " behind …" if the rank's queue waits for another communicator.
+// ", behind …" if the rank's queue waits for another call.
 std::string BusyWith(const Block& block) {
-  for (int i = 0; i < 3; ++i) {
-    const uint32_t before = block.busy_version.load(std::memory_order_acquire);
-    char text[sizeof(block.busy_with)];
-    std::memcpy(text, block.busy_with, sizeof(text));
-    text[sizeof(text) - 1] = 0;
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (before % 2 == 0 && before == block.busy_version.load(kRelaxed)) {
-      return text[0] == 0 ? std::string() : absl::StrCat(", behind ", text);
-    }
-  }
-  return "";
+  const std::string text = block.busy_with.Read();
+  return text.empty() ? text : absl::StrCat(", behind ", text);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "base/bytes.h"
+#include "transport/note.h"
 
 namespace axon {
 
@@ -108,8 +109,7 @@ struct Block {
   std::atomic<uint32_t> failure_code;  // absl code; release, after the text
   char failure_text[1024];
   char name[64];          // of the communicator
-  char busy_with[128];    // of the queue's head, if that is another communicator
-  std::atomic<uint32_t> busy_version;  // odd while busy_with is written
+  Note busy_with;         // what the queue waits behind
 
   CallLine lines[kCallLines];
   CallRecord records[kCallLines];
