@@ -12,6 +12,8 @@ namespace axon {
 void HeapBoard::Free::operator()(std::byte* p) const { std::free(p); }
 
 HeapBoard::HeapBoard(int ranks, size_t arena_size, bool shared) {
+  // aligned_alloc wants whole alignments.
+  arena_size = RoundUp(arena_size, 4096);
   std::vector<Board::Member> members;
   for (int r = 0; r < ranks; ++r) {
     auto* arena =
