@@ -103,9 +103,8 @@ absl::Status SetParts(const int64_t* counts, const int64_t* displs, int ranks,
 }
 
 axonResult_t UnevenCall(CollectiveArgs args, const int64_t* counts,
-                        const int64_t* displs, int type,
-                        std::optional<int> op, axonComm_t comm,
-                        axonStream_t stream) {
+                        const int64_t* displs, int type, std::optional<int> op,
+                        axonComm_t comm, axonStream_t stream) {
   absl::Status status = CheckHandle(comm);
   if (!status.ok()) return Refuse(status);
   status = SetParts(counts, displs, comm->comm->size(), &args.lengths,
@@ -161,7 +160,7 @@ axonResult_t axonAllReduce(const void* sendbuff, void* recvbuff, size_t count,
                            axonDataType_t datatype, axonRedOp_t op,
                            axonComm_t comm, axonStream_t stream) noexcept {
   return axon::Call(Args(Collective::kAllReduce, sendbuff, recvbuff, count),
-                    datatype, op, comm, stream);
+                    datatype, static_cast<int>(op), comm, stream);
 }
 
 axonResult_t axonBroadcast(const void* sendbuff, void* recvbuff, size_t count,
@@ -182,7 +181,7 @@ axonResult_t axonReduce(const void* sendbuff, void* recvbuff, size_t count,
                         axonDataType_t datatype, axonRedOp_t op, int root,
                         axonComm_t comm, axonStream_t stream) noexcept {
   return axon::Call(Args(Collective::kReduce, sendbuff, recvbuff, count, root),
-                    datatype, op, comm, stream);
+                    datatype, static_cast<int>(op), comm, stream);
 }
 
 axonResult_t axonAllGather(const void* sendbuff, void* recvbuff,
@@ -198,7 +197,7 @@ axonResult_t axonReduceScatter(const void* sendbuff, void* recvbuff,
                                axonStream_t stream) noexcept {
   return axon::Call(
       Args(Collective::kReduceScatter, sendbuff, recvbuff, recvcount), datatype,
-      op, comm, stream);
+      static_cast<int>(op), comm, stream);
 }
 
 axonResult_t axonAlltoAll(const void* sendbuff, void* recvbuff, size_t count,
@@ -241,7 +240,7 @@ axonResult_t axonReduceScatterV(const void* sendbuff, void* recvbuff,
                                 axonComm_t comm, axonStream_t stream) noexcept {
   return axon::UnevenCall(
       Args(Collective::kReduceScatter, sendbuff, recvbuff, 0), counts, displs,
-      datatype, op, comm, stream);
+      datatype, static_cast<int>(op), comm, stream);
 }
 
 axonResult_t axonAlltoAllV(const void* sendbuff, const int64_t* sendcounts,
