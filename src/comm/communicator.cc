@@ -52,8 +52,9 @@ Communicator::Communicator(Process& process, Membership membership,
   if (process.settings().spin >= 0) {
     wait_policy_.spins = static_cast<int>(process.settings().spin);
   } else if (size() > usable_cpus_) {
-    // Somebody who has work to do is not running: make room at once.
-    wait_policy_.spins = 0;
+    // Somebody who has work to do is not running: make room at once, and go on
+    // doing so, which costs a fraction of a sleep.
+    wait_policy_ = {0, 2000};
   }
 }
 

@@ -14,7 +14,7 @@ namespace axon {
 struct WaitPolicy {
   int spins = 4000;     // polls before the first yield; 0 when ranks outnumber
                         // the CPUs they may use
-  int yields = 2000;    // yields before the first sleep, but no more than fit
+  int yields = 50;      // yields before the first sleep, but no more than fit
                         // into kLongestYieldNs
 };
 
