@@ -32,8 +32,8 @@
 namespace axon {
 
 struct CommConfig {
-  std::string name;        // empty: one is made up
-  int64_t timeout_ms = 0;  // of calls; 0: none
+  std::string name;             // empty: one is made up
+  int64_t timeout_ms = 0;       // of calls; 0: none
   int64_t init_timeout_ms = 0;  // of creation by id; 0: none
 };
 
@@ -122,6 +122,9 @@ class Communicator {
 
   // Spins before yielding: fewer than none when ranks outnumber their CPUs.
   const WaitPolicy& wait_policy() const { return wait_policy_; }
+  // What blocking calls have learned about spinning; of the thread that makes
+  // calls.
+  int* learned_spins() { return &learned_spins_; }
 
  private:
   Communicator(Process& process, Membership membership, CommConfig config,
@@ -146,6 +149,7 @@ class Communicator {
   std::vector<Link*> links_;
   int usable_cpus_;
   WaitPolicy wait_policy_;
+  int learned_spins_ = WaitPolicy().spins;
   std::mutex memory_mutex_;  // guards what follows
   std::vector<std::byte*> memory_;
 

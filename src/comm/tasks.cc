@@ -205,7 +205,8 @@ absl::Status RunBlocking(absl::Span<CallTask* const> calls) {
   std::vector<Task*> tasks(calls.begin(), calls.end());
   if (tasks.empty()) return first_error;
   Communicator& comm = calls[0]->comm();
-  Waiter waiter(comm.process().doorbell(), comm.wait_policy());
+  Waiter waiter(comm.process().doorbell(), comm.wait_policy(),
+                comm.learned_spins());
   const auto any = [&] {
     return std::any_of(tasks.begin(), tasks.end(),
                        [](const Task* t) { return t != nullptr; });

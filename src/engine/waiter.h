@@ -4,6 +4,7 @@
 // learns to be short. Belongs to one thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/cpu.h"
@@ -12,38 +13,50 @@
 namespace axon {
 
 struct WaitPolicy {
-  int spins = 4000;     // polls before the first yield; 0 when ranks outnumber
-                        // the CPUs they may use
-  int yields = 50;      // yields before the first sleep, but no more than fit
-                        // into kLongestYieldNs
+  int spins = 4000;  // polls before the first yield; 0 when ranks outnumber
+                     // the CPUs they may use
+  int yields = 200;  // yields before the first sleep, but no more than fit
+                     // into kLongestYieldNs
 };
 
 class Waiter {
  public:
-  Waiter(Doorbell& doorbell, const WaitPolicy& policy)
-      : doorbell_(doorbell), policy_(policy) {}
+  // `learned`, if given, outlives the waiter and carries from wait to wait how
+  // many polls are worth while. A spin after which the very next yields brought
+  // what was waited for was in vain: the peer shares this processor. It halves
+  // the number; a spin that was not in vain doubles it.
+  Waiter(Doorbell& doorbell, const WaitPolicy& policy, int* learned = nullptr)
+      : doorbell_(doorbell), policy_(policy), learned_(learned) {
+    Learn();
+  }
 
   // Forgets how long this wait has been: something happened.
   void Reset() {
+    if (learned_ != nullptr && idle_ > 0 && idle_ <= spins_ + 2) {
+      const bool vain = idle_ > spins_;
+      *learned_ = std::clamp(vain ? spins_ / 2 : spins_ * 2, kFewestSpins,
+                             std::max(kFewestSpins, policy_.spins));
+      Learn();
+    }
     idle_ = 0;
     sleep_us_ = kFirstSleepUs;
   }
 
-  // Waits a little. `ask` asks the peers to ring; `ready` tells whether there is
-  // something to do after all (it is called between asking and sleeping).
-  // Returns true now and then, and always after a yield or a sleep worth looking
-  // at deadlines, aborts and dead peers.
+  // Waits a little. `ask` asks the peers to ring; `ready` tells whether there
+  // is something to do after all (it is called between asking and sleeping).
+  // Returns true now and then, and always after a yield or a sleep worth
+  // looking at deadlines, aborts and dead peers.
   template <typename Ask, typename Ready>
   bool Wait(Ask ask, Ready ready) {
     const int n = idle_;
     // Counts no further, so that it never overflows.
     if (n < policy_.spins + policy_.yields) ++idle_;
-    if (n < policy_.spins) {
+    if (n < spins_) {
       CpuPause();
       return n % 1024 == 1023;
     }
-    if (n < policy_.spins + policy_.yields) {
-      if (Yield(n == policy_.spins)) idle_ = policy_.spins + policy_.yields;
+    if (n < spins_ + policy_.yields) {
+      if (Yield(n == spins_)) idle_ = spins_ + policy_.yields;
       return n % 64 == 0;
     }
     const uint32_t seen = doorbell_.rings.load(std::memory_order_seq_cst);
@@ -72,8 +85,17 @@ class Waiter {
   // Whether the yields since the `first` have taken too long.
   bool Yield(bool first);
 
+  static constexpr int kFewestSpins = 32;
+
+  void Learn() {
+    spins_ = learned_ == nullptr ? policy_.spins
+                                 : std::min(*learned_, policy_.spins);
+  }
+
   Doorbell& doorbell_;
-  WaitPolicy policy_;
+  const WaitPolicy policy_;
+  int* const learned_;
+  int spins_ = 0;  // of this wait
   int idle_ = 0;
   int64_t yields_began_ns_ = 0;
   int64_t sleep_us_ = kFirstSleepUs;

@@ -29,6 +29,26 @@ TEST(WaiterTest, SpinsYieldsThenAsks) {
   EXPECT_EQ(asked, before + 1);
 }
 
+TEST(WaiterTest, LearnsHowLongToSpin) {
+  Doorbell doorbell{};
+  int learned = 100;
+  const auto wait = [&](int polls) {
+    Waiter waiter(doorbell, {100, 50}, &learned);
+    for (int i = 0; i < polls; ++i) waiter.Wait([] {}, Never);
+    waiter.Reset();
+  };
+  wait(101);  // the first yield brought it: the peer shares the processor
+  EXPECT_EQ(learned, 50);
+  wait(51);
+  EXPECT_EQ(learned, 32);  // no fewer
+  wait(10);                // while spinning
+  EXPECT_EQ(learned, 64);
+  wait(10);
+  EXPECT_EQ(learned, 100);  // no more than the policy's
+  wait(120);                // later than the first yields: says nothing
+  EXPECT_EQ(learned, 100);
+}
+
 TEST(WaiterTest, LooksNowAndThenWhileItSpins) {
   Doorbell doorbell{};
   Waiter waiter(doorbell, {10000, 0});
