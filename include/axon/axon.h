@@ -54,7 +54,7 @@ extern "C" {
 #define AXON_API
 #endif
 
-/* ------------------------------------------------------------- Results --- */
+/* --- Results --- */
 
 typedef enum {
   axonSuccess = 0,
@@ -62,10 +62,10 @@ typedef enum {
   axonSystemError = 2,        /* the operating system refused something */
   axonInternalError = 3,      /* a bug in Axon */
   axonInvalidArgument = 4,    /* the call did nothing; see above */
-  axonInvalidUsage = 5,       /* ranks disagree, or a forbidden order of calls */
-  axonRemoteError = 6,        /* a peer died, aborted or failed */
-  axonInProgress = 7,         /* queued work is not done yet */
-  axonTimeout = 8,            /* a peer did not take part in time */
+  axonInvalidUsage = 5, /* ranks disagree, or a forbidden order of calls */
+  axonRemoteError = 6,  /* a peer died, aborted or failed */
+  axonInProgress = 7,   /* queued work is not done yet */
+  axonTimeout = 8,      /* a peer did not take part in time */
   axonNumResults = 9
 } axonResult_t;
 
@@ -75,7 +75,7 @@ AXON_API axonResult_t axonGetVersion(int* version) AXON_NOEXCEPT;
 /* A fixed phrase for a result; never NULL, owned by the library. */
 AXON_API const char* axonGetErrorString(axonResult_t result) AXON_NOEXCEPT;
 
-/* ----------------------------------------------------------- Data types --- */
+/* --- Data types --- */
 
 typedef enum {
   axonInt8 = 0,
@@ -127,7 +127,7 @@ typedef enum {
   axonMaxRedOp = 0x7fffffff
 } axonRedOp_t;
 
-/* ---------------------------------------------------------- Communicators --- */
+/* --- Communicators --- */
 
 typedef struct axonComm* axonComm_t;
 typedef struct axonStream* axonStream_t;
@@ -160,11 +160,11 @@ typedef struct {
   const char* commName; /* for texts and dumps; copied; NULL = a number */
 } axonConfig_t;
 
-#define AXON_CONFIG_INITIALIZER                                    \
-  {                                                                \
-    sizeof(axonConfig_t), AXON_CONFIG_MAGIC, AXON_VERSION_CODE,    \
-        AXON_CONFIG_UNDEF_INT, AXON_CONFIG_UNDEF_INT,              \
-        AXON_CONFIG_UNDEF_INT, NULL                                \
+#define AXON_CONFIG_INITIALIZER                                              \
+  {                                                                          \
+    sizeof(axonConfig_t), AXON_CONFIG_MAGIC, AXON_VERSION_CODE,              \
+        AXON_CONFIG_UNDEF_INT, AXON_CONFIG_UNDEF_INT, AXON_CONFIG_UNDEF_INT, \
+        NULL                                                                 \
   }
 
 /* Opens a port for the rendezvous of one communicator and describes it in *id.
@@ -179,12 +179,10 @@ AXON_API axonResult_t axonGetUniqueId(axonUniqueId* id) AXON_NOEXCEPT;
  * number, different values of nranks and an id used twice are
  * axonInvalidUsage. Thread-safe; several ranks may live in one process. */
 AXON_API axonResult_t axonCommInitRank(axonComm_t* comm, int nranks,
-                                       axonUniqueId id,
-                                       int rank) AXON_NOEXCEPT;
-AXON_API axonResult_t axonCommInitRankConfig(axonComm_t* comm, int nranks,
-                                             axonUniqueId id, int rank,
-                                             axonConfig_t* config)
-    AXON_NOEXCEPT;
+                                       axonUniqueId id, int rank) AXON_NOEXCEPT;
+AXON_API axonResult_t
+axonCommInitRankConfig(axonComm_t* comm, int nranks, axonUniqueId id, int rank,
+                       axonConfig_t* config) AXON_NOEXCEPT;
 
 /* Creates all `ndev` ranks of a communicator in this process: comms[i] is rank
  * i, each to be used from its own thread, or all from one thread between
@@ -193,8 +191,8 @@ AXON_API axonResult_t axonCommInitAll(axonComm_t* comms, int ndev,
                                       const int* devlist) AXON_NOEXCEPT;
 
 /* Axon's own. Creates a communicator from the environment: rank and size from
- * AXON_RANK and AXON_SIZE, else from Open MPI, PMI, Slurm or torchrun; the place
- * to meet from AXON_COMM_ID ("host:port"), else MASTER_ADDR with
+ * AXON_RANK and AXON_SIZE, else from Open MPI, PMI, Slurm or torchrun; the
+ * place to meet from AXON_COMM_ID ("host:port"), else MASTER_ADDR with
  * MASTER_PORT + 1. AXON_COMM_SECRET, where set, must be the same on all ranks.
  * `config` may be NULL. */
 AXON_API axonResult_t axonCommInitEnv(axonComm_t* comm,
@@ -222,8 +220,8 @@ AXON_API axonResult_t axonCommAbort(axonComm_t comm) AXON_NOEXCEPT;
 
 /* *asyncError: axonSuccess, axonInProgress while queued calls are not done, or
  * the first error of the communicator. Looks for dead peers. */
-AXON_API axonResult_t axonCommGetAsyncError(
-    axonComm_t comm, axonResult_t* asyncError) AXON_NOEXCEPT;
+AXON_API axonResult_t
+axonCommGetAsyncError(axonComm_t comm, axonResult_t* asyncError) AXON_NOEXCEPT;
 
 /* Text of the last error: of `comm`, or with NULL of the calling thread. Valid
  * until the thread's next Axon call; never NULL. */
@@ -249,7 +247,7 @@ AXON_API axonResult_t axonCommSetTimeout(axonComm_t comm,
  * call. */
 AXON_API axonResult_t axonSetCallTimeout(int milliseconds) AXON_NOEXCEPT;
 
-/* ---------------------------------------------------------------- Memory --- */
+/* --- Memory --- */
 
 /* Memory that peers on this machine can read where it lies, so that large calls
  * move nothing twice. Page aligned and zeroed. Shared memory is reserved at
@@ -264,7 +262,7 @@ AXON_API axonResult_t axonCommRegister(axonComm_t comm, void* buff, size_t size,
 AXON_API axonResult_t axonCommDeregister(axonComm_t comm,
                                          void* handle) AXON_NOEXCEPT;
 
-/* ----------------------------------------------------------- Collectives --- */
+/* --- Collectives --- */
 
 /* recvbuff = op over all ranks' sendbuff. In place: sendbuff == recvbuff. */
 AXON_API axonResult_t axonAllReduce(const void* sendbuff, void* recvbuff,
@@ -298,8 +296,8 @@ AXON_API axonResult_t axonAllGather(const void* sendbuff, void* recvbuff,
                                     axonComm_t comm,
                                     axonStream_t stream) AXON_NOEXCEPT;
 
-/* sendbuff holds nranks * recvcount elements; rank r gets the reduced r-th part.
- * In place: recvbuff == sendbuff + rank * recvcount. */
+/* sendbuff holds nranks * recvcount elements; rank r gets the reduced r-th
+ * part. In place: recvbuff == sendbuff + rank * recvcount. */
 AXON_API axonResult_t axonReduceScatter(const void* sendbuff, void* recvbuff,
                                         size_t recvcount,
                                         axonDataType_t datatype, axonRedOp_t op,
@@ -356,18 +354,20 @@ AXON_API axonResult_t axonReduceScatterV(const void* sendbuff, void* recvbuff,
 /* sendcounts[r] elements at sendbuff + sdispls[r] to rank r, recvcounts[r] from
  * rank r to recvbuff + rdispls[r]. What one rank sends and the other expects
  * must agree; a difference is an error on both. In place is refused. */
-AXON_API axonResult_t axonAlltoAllV(
-    const void* sendbuff, const int64_t* sendcounts, const int64_t* sdispls,
-    void* recvbuff, const int64_t* recvcounts, const int64_t* rdispls,
-    axonDataType_t datatype, axonComm_t comm,
-    axonStream_t stream) AXON_NOEXCEPT;
+AXON_API axonResult_t axonAlltoAllV(const void* sendbuff,
+                                    const int64_t* sendcounts,
+                                    const int64_t* sdispls, void* recvbuff,
+                                    const int64_t* recvcounts,
+                                    const int64_t* rdispls,
+                                    axonDataType_t datatype, axonComm_t comm,
+                                    axonStream_t stream) AXON_NOEXCEPT;
 
-/* -------------------------------------------------------- Point to point --- */
+/* --- Point to point --- */
 
 /* A message to `peer`, matched with its receives in order. Both sides must give
  * the same size; a difference is axonInvalidUsage on both. A send may return
- * before it is received if it is small enough to be buffered; do not rely on it.
- * Sends and receives are ordered only against those with the same peer and
+ * before it is received if it is small enough to be buffered; do not rely on
+ * it. Sends and receives are ordered only against those with the same peer and
  * direction, not against collectives. peer == own rank is allowed inside a
  * group. Zero counts keep their place in the order. */
 AXON_API axonResult_t axonSend(const void* sendbuff, size_t count,
@@ -379,7 +379,7 @@ AXON_API axonResult_t axonRecv(void* recvbuff, size_t count,
                                axonComm_t comm,
                                axonStream_t stream) AXON_NOEXCEPT;
 
-/* ---------------------------------------------------------------- Groups --- */
+/* --- Groups --- */
 
 /* Calls between Start and End are collected and launched together by the
  * outermost End: sends and receives progress together, several communicators
@@ -390,7 +390,7 @@ AXON_API axonResult_t axonRecv(void* recvbuff, size_t count,
 AXON_API axonResult_t axonGroupStart(void) AXON_NOEXCEPT;
 AXON_API axonResult_t axonGroupEnd(void) AXON_NOEXCEPT;
 
-/* ------------------------------------------------- Operators with a scalar --- */
+/* --- Operators with a scalar --- */
 
 typedef enum {
   axonScalarDevice = 0,       /* *scalar is read when the call runs */
@@ -400,14 +400,15 @@ typedef enum {
 /* An operator that multiplies this rank's input by *scalar (of type `datatype`)
  * and sums, with one rounding for the types narrower than 32 bits. Local; each
  * rank may have its own scalar; usable with `comm` and `datatype` only. */
-AXON_API axonResult_t axonRedOpCreatePreMulSum(
-    axonRedOp_t* op, void* scalar, axonDataType_t datatype,
-    axonScalarResidence_t residence, axonComm_t comm) AXON_NOEXCEPT;
+AXON_API axonResult_t axonRedOpCreatePreMulSum(axonRedOp_t* op, void* scalar,
+                                               axonDataType_t datatype,
+                                               axonScalarResidence_t residence,
+                                               axonComm_t comm) AXON_NOEXCEPT;
 /* Calls already made with `op` are not affected. */
 AXON_API axonResult_t axonRedOpDestroy(axonRedOp_t op,
                                        axonComm_t comm) AXON_NOEXCEPT;
 
-/* --------------------------------------- Streams and events (Axon's own) --- */
+/* --- Streams and events (Axon's own) --- */
 
 /* A queue of calls, done in order by the process's collective core (a thread
  * that sleeps when there is nothing to do). Calls of one communicator on
@@ -423,8 +424,8 @@ AXON_API axonResult_t axonStreamSynchronize(axonStream_t stream) AXON_NOEXCEPT;
 /* axonSuccess if all is done, axonInProgress, or the first error. */
 AXON_API axonResult_t axonStreamQuery(axonStream_t stream) AXON_NOEXCEPT;
 
-/* Calls `callback(result, arg)` when all that was queued on the stream before is
- * done; `result` is the result of the last communication call before it.
+/* Calls `callback(result, arg)` when all that was queued on the stream before
+ * is done; `result` is the result of the last communication call before it.
  * Callbacks run one at a time on a thread of their own, in the order of
  * completion, and may make Axon calls but not destroy their stream. */
 typedef void (*axonStreamCallback_t)(axonResult_t result, void* arg);

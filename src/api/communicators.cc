@@ -62,9 +62,9 @@ void Give(axonComm_t* to, std::unique_ptr<Communicator> comm) {
 
 absl::Status Init(axonComm_t* comm, int nranks, const UniqueId& id, int rank,
                   Process& process, CommConfig config) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Communicator> made,
-                   CreateCommunicator(process, id, rank, nranks,
-                                      std::move(config)));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<Communicator> made,
+      CreateCommunicator(process, id, rank, nranks, std::move(config)));
   Give(comm, std::move(made));
   return absl::OkStatus();
 }
@@ -76,8 +76,8 @@ absl::Status CheckPlace(const void* out, int nranks, int rank) {
         absl::StrFormat("nranks is %d; it is at least 1", nranks));
   }
   if (rank < 0 || rank >= nranks) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "rank %d is not one of 0 to %d", rank, nranks - 1));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("rank %d is not one of 0 to %d", rank, nranks - 1));
   }
   return absl::OkStatus();
 }
@@ -95,10 +95,10 @@ axonResult_t InitRank(axonComm_t* comm, int nranks, const axonUniqueId& id,
   if (!unpacked.ok()) return ToResult(unpacked.status());
   absl::StatusOr<CommConfig> read = ReadConfig(config, Defaults(**process));
   if (!read.ok()) return ToResult(read.status());
-  return SubmitInit([comm, nranks, id = *unpacked, rank, p = *process,
-                     c = *std::move(read)] {
-    return Init(comm, nranks, id, rank, *p, c);
-  });
+  return SubmitInit(
+      [comm, nranks, id = *unpacked, rank, p = *process, c = *std::move(read)] {
+        return Init(comm, nranks, id, rank, *p, c);
+      });
 }
 
 // Waits until nobody is inside and nothing is queued.
@@ -106,8 +106,8 @@ bool WaitIdle(axonComm& comm, int64_t limit_ms) {
   const Deadline deadline = Deadline::In(limit_ms);
   bool idle = false;
   comm.comm->process().core().WaitUntil([&] {
-    idle = comm.comm->Idle() &&
-           comm.inside.load(std::memory_order_acquire) == 0;
+    idle =
+        comm.comm->Idle() && comm.inside.load(std::memory_order_acquire) == 0;
     return idle || (limit_ms > 0 && deadline.passed());
   });
   return idle;
@@ -178,15 +178,14 @@ axonResult_t axonCommInitEnv(axonComm_t* comm, axonConfig_t* config) noexcept {
   auto read = axon::ReadConfig(config, axon::Defaults(**process));
   if (!read.ok()) return ToResult(read.status());
   *comm = nullptr;
-  return axon::SubmitInit([comm, place = *place, p = *process,
-                           c = *std::move(read)] {
-    return axon::Init(comm, place.size, place.id, place.rank, *p, c);
-  });
+  return axon::SubmitInit(
+      [comm, place = *place, p = *process, c = *std::move(read)] {
+        return axon::Init(comm, place.size, place.id, place.rank, *p, c);
+      });
 }
 
 axonResult_t axonCommSplit(axonComm_t comm, int color, int key,
-                           axonComm_t* newcomm,
-                           axonConfig_t* config) noexcept {
+                           axonComm_t* newcomm, axonConfig_t* config) noexcept {
   absl::Status status = CheckHandle(comm);
   if (!status.ok()) return ToResult(status);
   if (newcomm == nullptr) {
@@ -200,8 +199,7 @@ axonResult_t axonCommSplit(axonComm_t comm, int color, int key,
   }
   if (!status.ok()) return ToResult(status, comm);
   *newcomm = nullptr;
-  auto read =
-      axon::ReadConfig(config, {"", comm->comm->timeout_ms(), 0});
+  auto read = axon::ReadConfig(config, {"", comm->comm->timeout_ms(), 0});
   if (!read.ok()) return ToResult(read.status(), comm);
   axon::Inside inside(*comm);
   auto made = comm->comm->Split(color, key, *std::move(read));
@@ -254,8 +252,8 @@ axonResult_t axonCommGetAsyncError(axonComm_t comm,
   }
   absl::Status error;
   const axon::Poll poll = comm->comm->Query(&error);
-  *asyncError = poll == axon::Poll::kPending ? axonInProgress
-                                             : ToResult(error, comm);
+  *asyncError =
+      poll == axon::Poll::kPending ? axonInProgress : ToResult(error, comm);
   return axonSuccess;
 }
 

@@ -12,8 +12,8 @@
 namespace axon {
 namespace {
 
-// Set in the child by fork's handler, read by every call; relaxed: the child has
-// one thread.
+// Set in the child by fork's handler, read by every call; relaxed: the child
+// has one thread.
 std::atomic<bool> forked{false};
 // The process once it exists; release and acquire: its contents.
 std::atomic<Process*> process_made{nullptr};

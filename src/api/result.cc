@@ -15,13 +15,20 @@ thread_local std::string returned_text;
 
 axonResult_t CodeOf(const absl::Status& status) {
   switch (status.code()) {
-    case absl::StatusCode::kOk: return axonSuccess;
-    case absl::StatusCode::kInvalidArgument: return axonInvalidArgument;
-    case absl::StatusCode::kFailedPrecondition: return axonInvalidUsage;
-    case absl::StatusCode::kUnavailable: return axonRemoteError;
-    case absl::StatusCode::kDeadlineExceeded: return axonTimeout;
-    case absl::StatusCode::kResourceExhausted: return axonSystemError;
-    default: return axonInternalError;
+    case absl::StatusCode::kOk:
+      return axonSuccess;
+    case absl::StatusCode::kInvalidArgument:
+      return axonInvalidArgument;
+    case absl::StatusCode::kFailedPrecondition:
+      return axonInvalidUsage;
+    case absl::StatusCode::kUnavailable:
+      return axonRemoteError;
+    case absl::StatusCode::kDeadlineExceeded:
+      return axonTimeout;
+    case absl::StatusCode::kResourceExhausted:
+      return axonSystemError;
+    default:
+      return axonInternalError;
   }
 }
 

@@ -15,11 +15,16 @@ std::atomic<LogLevel> current_level{LogLevel::kWarn};
 
 const char* LevelName(LogLevel level) {
   switch (level) {
-    case LogLevel::kNone: return "NONE";
-    case LogLevel::kError: return "ERROR";
-    case LogLevel::kWarn: return "WARN";
-    case LogLevel::kInfo: return "INFO";
-    case LogLevel::kDebug: return "DEBUG";
+    case LogLevel::kNone:
+      return "NONE";
+    case LogLevel::kError:
+      return "ERROR";
+    case LogLevel::kWarn:
+      return "WARN";
+    case LogLevel::kInfo:
+      return "INFO";
+    case LogLevel::kDebug:
+      return "DEBUG";
   }
   return "?";
 }

@@ -18,7 +18,8 @@ void LogLine(LogLevel level, absl::string_view text);
 template <typename... Args>
 void Log(LogLevel level, const absl::FormatSpec<Args...>& format,
          const Args&... args) {
-  if (level <= CurrentLogLevel()) LogLine(level, absl::StrFormat(format, args...));
+  if (level <= CurrentLogLevel())
+    LogLine(level, absl::StrFormat(format, args...));
 }
 
 }  // namespace axon

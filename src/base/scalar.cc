@@ -36,7 +36,8 @@ double Decode(uint32_t bits, int exponent_bits, int mantissa_bits,
       return std::numeric_limits<double>::quiet_NaN();
     }
   }
-  const int power = std::max(static_cast<int>(exponent), 1) - bias - mantissa_bits;
+  const int power =
+      std::max(static_cast<int>(exponent), 1) - bias - mantissa_bits;
   const uint32_t leading = exponent == 0 ? 0 : 1U << mantissa_bits;
   return sign * std::ldexp(static_cast<double>(leading | mantissa), power);
 }
@@ -45,18 +46,30 @@ double Decode(uint32_t bits, int exponent_bits, int mantissa_bits,
 
 double ReadScalar(const void* at, DataType type) {
   switch (type) {
-    case DataType::kInt8: return Load<int8_t>(at);
-    case DataType::kUint8: return Load<uint8_t>(at);
-    case DataType::kInt32: return Load<int32_t>(at);
-    case DataType::kUint32: return Load<uint32_t>(at);
-    case DataType::kInt64: return static_cast<double>(Load<int64_t>(at));
-    case DataType::kUint64: return static_cast<double>(Load<uint64_t>(at));
-    case DataType::kFloat16: return Decode(Load<uint16_t>(at), 5, 10, true);
-    case DataType::kBfloat16: return Decode(Load<uint16_t>(at), 8, 7, true);
-    case DataType::kFloat8e4m3: return Decode(Load<uint8_t>(at), 4, 3, false);
-    case DataType::kFloat8e5m2: return Decode(Load<uint8_t>(at), 5, 2, true);
-    case DataType::kFloat32: return Load<float>(at);
-    case DataType::kFloat64: return Load<double>(at);
+    case DataType::kInt8:
+      return Load<int8_t>(at);
+    case DataType::kUint8:
+      return Load<uint8_t>(at);
+    case DataType::kInt32:
+      return Load<int32_t>(at);
+    case DataType::kUint32:
+      return Load<uint32_t>(at);
+    case DataType::kInt64:
+      return static_cast<double>(Load<int64_t>(at));
+    case DataType::kUint64:
+      return static_cast<double>(Load<uint64_t>(at));
+    case DataType::kFloat16:
+      return Decode(Load<uint16_t>(at), 5, 10, true);
+    case DataType::kBfloat16:
+      return Decode(Load<uint16_t>(at), 8, 7, true);
+    case DataType::kFloat8e4m3:
+      return Decode(Load<uint8_t>(at), 4, 3, false);
+    case DataType::kFloat8e5m2:
+      return Decode(Load<uint8_t>(at), 5, 2, true);
+    case DataType::kFloat32:
+      return Load<float>(at);
+    case DataType::kFloat64:
+      return Load<double>(at);
   }
   return 1;
 }

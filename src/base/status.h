@@ -11,18 +11,18 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-#define RETURN_IF_ERROR(expr)                                \
-  do {                                                       \
+#define RETURN_IF_ERROR(expr)                                   \
+  do {                                                          \
     if (absl::Status axon_status_ = (expr); !axon_status_.ok()) \
-      return axon_status_;                                   \
+      return axon_status_;                                      \
   } while (false)
 
 #define AXON_CONCAT_INNER(a, b) a##b
 #define AXON_CONCAT(a, b) AXON_CONCAT_INNER(a, b)
 #define ASSIGN_OR_RETURN(lhs, expr) \
   ASSIGN_OR_RETURN_IMPL(AXON_CONCAT(axon_or_, __LINE__), lhs, expr)
-#define ASSIGN_OR_RETURN_IMPL(var, lhs, expr) \
-  auto var = (expr);                          \
+#define ASSIGN_OR_RETURN_IMPL(var, lhs, expr)    \
+  auto var = (expr);                             \
   if (!var.ok()) return std::move(var).status(); \
   lhs = *std::move(var)
 

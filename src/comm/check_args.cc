@@ -74,8 +74,8 @@ absl::Status CheckParts(const Parts& parts, DataType type) {
           "least 0 and fit an address space",
           r, parts.name, length, offset));
     }
-    RETURN_IF_ERROR(CheckPointer(parts.name, parts.base,
-                                 static_cast<size_t>(length)));
+    RETURN_IF_ERROR(
+        CheckPointer(parts.name, parts.base, static_cast<size_t>(length)));
   }
   return absl::OkStatus();
 }
@@ -85,15 +85,16 @@ absl::Status CheckApart(const Parts& parts) {
   std::vector<std::pair<int64_t, int64_t>> ranges;
   for (size_t r = 0; r < parts.lengths.size(); ++r) {
     if (parts.lengths[r] > 0) {
-      ranges.emplace_back(parts.offsets[r], parts.offsets[r] + parts.lengths[r]);
+      ranges.emplace_back(parts.offsets[r],
+                          parts.offsets[r] + parts.lengths[r]);
     }
   }
   std::sort(ranges.begin(), ranges.end());
   for (size_t i = 1; i < ranges.size(); ++i) {
     if (ranges[i].first < ranges[i - 1].second) {
-      return OverlapError(absl::StrFormat(
-          "parts of %s at displacements %d and %d", parts.name,
-          ranges[i - 1].first, ranges[i].first));
+      return OverlapError(
+          absl::StrFormat("parts of %s at displacements %d and %d", parts.name,
+                          ranges[i - 1].first, ranges[i].first));
     }
   }
   return absl::OkStatus();
@@ -139,8 +140,7 @@ absl::Status CheckCollective(const CollectiveArgs& args, int ranks, int rank) {
   RETURN_IF_ERROR(CheckOperator(args));
   if (!args.lengths.empty()) return CheckUneven(args, rank);
   const Place place{ranks, rank, args.root};
-  const auto in_blocks =
-      static_cast<size_t>(InBlocks(args.collective, place));
+  const auto in_blocks = static_cast<size_t>(InBlocks(args.collective, place));
   const auto out_blocks =
       static_cast<size_t>(OutBlocks(args.collective, place));
   ASSIGN_OR_RETURN(const size_t in_bytes,

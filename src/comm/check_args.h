@@ -9,8 +9,8 @@
 
 namespace axon {
 
-// Of a collective on `ranks` ranks, called by `rank`: root, pointers, sizes that
-// overflow, operators that the type does not have, overlaps.
+// Of a collective on `ranks` ranks, called by `rank`: root, pointers, sizes
+// that overflow, operators that the type does not have, overlaps.
 absl::Status CheckCollective(const CollectiveArgs& args, int ranks, int rank);
 
 // One side of an all-to-all of unequal parts: lengths, places, pointer.

@@ -80,9 +80,9 @@ bool Communicator::PeerDead(int rank) const {
 Poll Communicator::Query(absl::Status* error) {
   for (int q = 0; q < size() && !board_->failed(); ++q) {
     if (q == rank() || board_->HasLeft(q) || !PeerDead(q)) continue;
-    board_->Fail(absl::UnavailableError(absl::StrFormat(
-        "%s of communicator '%s' has died", board_->Describe(q),
-        config_.name)));
+    board_->Fail(absl::UnavailableError(
+        absl::StrFormat("%s of communicator '%s' has died", board_->Describe(q),
+                        config_.name)));
   }
   *error = status();
   if (!error->ok()) return Poll::kFailed;
@@ -91,9 +91,8 @@ Poll Communicator::Query(absl::Status* error) {
 
 void Communicator::Abort() {
   aborted_.store(true, std::memory_order_release);
-  board_->Fail(absl::UnavailableError(
-      absl::StrFormat("%s aborted communicator '%s'",
-                      board_->Describe(rank()), config_.name)));
+  board_->Fail(absl::UnavailableError(absl::StrFormat(
+      "%s aborted communicator '%s'", board_->Describe(rank()), config_.name)));
   Ring(process_.doorbell());
 }
 

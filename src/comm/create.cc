@@ -22,17 +22,16 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
   if (config.name.empty()) {
     config.name = absl::BytesToHexString(id.secret.substr(0, 4));
   }
-  ASSIGN_OR_RETURN(Membership membership,
-                   Join(process, id, rank, ranks, config.name,
-                        config.init_timeout_ms));
+  ASSIGN_OR_RETURN(
+      Membership membership,
+      Join(process, id, rank, ranks, config.name, config.init_timeout_ms));
   return Communicator::Create(process, std::move(membership),
                               std::move(config));
 }
 
 absl::StatusOr<LaunchPlace> PlaceFromEnvironment(Process& process,
                                                  const Lookup& lookup) {
-  ASSIGN_OR_RETURN(const Launch launch,
-                   ReadLaunch(process.settings(), lookup));
+  ASSIGN_OR_RETURN(const Launch launch, ReadLaunch(process.settings(), lookup));
   LaunchPlace place;
   place.rank = launch.rank;
   place.size = launch.size;
@@ -40,8 +39,8 @@ absl::StatusOr<LaunchPlace> PlaceFromEnvironment(Process& process,
     // A single rank needs no place that others know.
     ASSIGN_OR_RETURN(place.id, NewUniqueId(process));
   } else {
-    ASSIGN_OR_RETURN(place.id, FixedUniqueId(launch.place,
-                                             process.settings().comm_secret));
+    ASSIGN_OR_RETURN(
+        place.id, FixedUniqueId(launch.place, process.settings().comm_secret));
   }
   return place;
 }

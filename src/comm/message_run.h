@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One message of the user over a channel: a header with its size, then the bytes
-// in as many channel messages as they need. Belongs to the thread that runs it;
-// one run at a time uses a half of a channel.
+// One message of the user over a channel: a header with its size, then the
+// bytes in as many channel messages as they need. Belongs to the thread that
+// runs it; one run at a time uses a half of a channel.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,9 @@ class PlanCache {
  public:
   // `check`: prove what is bound, before it is used.
   PlanCache(int rank, int ranks, bool check, Selector selector)
-      : rank_(rank), ranks_(ranks), check_(check),
+      : rank_(rank),
+        ranks_(ranks),
+        check_(check),
         selector_(std::move(selector)) {}
 
   struct Found {

@@ -30,8 +30,9 @@ std::vector<Member> MembersOf(const std::vector<Wish>& wishes, int color) {
       members.push_back({static_cast<int>(r), wishes[r].key});
     }
   }
-  std::stable_sort(members.begin(), members.end(),
-                   [](const Member& a, const Member& b) { return a.key < b.key; });
+  std::stable_sort(
+      members.begin(), members.end(),
+      [](const Member& a, const Member& b) { return a.key < b.key; });
   return members;
 }
 
@@ -56,8 +57,9 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Split(
   const int number = ++splits_;
   const std::vector<Member> members =
       color < 0 ? std::vector<Member>() : MembersOf(wishes, color);
-  const auto me = std::find_if(members.begin(), members.end(),
-                               [&](const Member& m) { return m.rank == rank(); });
+  const auto me =
+      std::find_if(members.begin(), members.end(),
+                   [&](const Member& m) { return m.rank == rank(); });
   const int new_rank = static_cast<int>(me - members.begin());
   if (config.name.empty()) {
     config.name = absl::StrFormat("%s/%d.%d", name(), number, color);

@@ -51,9 +51,9 @@ std::vector<Step> Fuse(const Schedule& schedule) {
 }
 
 // A new stage begins where a rank reads something after it has sent something:
-// what it sent may travel while the slice before is worked on. A message is read
-// in no earlier stage than it is sent in, so that an iteration never waits for a
-// later one of a peer. Walks all lists in the order of their messages.
+// what it sent may travel while the slice before is worked on. A message is
+// read in no earlier stage than it is sent in, so that an iteration never waits
+// for a later one of a peer. Walks all lists in the order of their messages.
 class StageWalk {
  public:
   StageWalk(const std::vector<Schedule>& all, std::vector<RankSteps>& ranks)
@@ -63,7 +63,8 @@ class StageWalk {
     for (bool moved = true; moved;) {
       moved = false;
       for (size_t r = 0; r < all_.size(); ++r) {
-        while (next_[r] < ranks_[r].steps.size() && Advance(static_cast<int>(r))) {
+        while (next_[r] < ranks_[r].steps.size() &&
+               Advance(static_cast<int>(r))) {
           moved = true;
         }
       }

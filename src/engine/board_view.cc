@@ -24,8 +24,9 @@ const CallRecord* LastCall(Block& block) {
   const CallRecord* last = nullptr;
   for (const CallRecord& record : block.records) {
     if (record.call.load(kRelaxed) == 0) continue;
-    if (last == nullptr || static_cast<int32_t>(record.call.load(kRelaxed) -
-                                                last->call.load(kRelaxed)) > 0) {
+    if (last == nullptr ||
+        static_cast<int32_t>(record.call.load(kRelaxed) -
+                             last->call.load(kRelaxed)) > 0) {
       last = &record;
     }
   }
@@ -55,8 +56,8 @@ uint32_t Mix(uint32_t rolling, const Signature& s) {
     return static_cast<uint64_t>(product) ^
            static_cast<uint64_t>(product >> 64);
   };
-  const uint64_t x = fold(kind ^ 0x9e3779b97f4a7c15ULL,
-                          s.count ^ 0xd1b54a32d192ed03ULL);
+  const uint64_t x =
+      fold(kind ^ 0x9e3779b97f4a7c15ULL, s.count ^ 0xd1b54a32d192ed03ULL);
   const uint64_t y = fold(x ^ s.extra ^ 0x8bb84b93962eacc9ULL,
                           rolling ^ 0x2d358dccaa6c78a5ULL);
   return static_cast<uint32_t>(y ^ (y >> 32));
@@ -65,16 +66,16 @@ uint32_t Mix(uint32_t rolling, const Signature& s) {
 std::string Describe(const CallRecord& record) {
   const auto collective =
       static_cast<Collective>(record.collective.load(kRelaxed));
-  std::string text = absl::StrFormat(
-      "call %u, %s", record.call.load(kRelaxed), Name(collective));
+  std::string text = absl::StrFormat("call %u, %s", record.call.load(kRelaxed),
+                                     Name(collective));
   if (collective == Collective::kBarrier) return text;
   const auto variant = static_cast<CallVariant>(record.variant.load(kRelaxed));
   if (variant == CallVariant::kSplit) return absl::StrCat(text, " of a split");
   if (variant == CallVariant::kUneven) {
-    return absl::StrCat(text, " of unequal parts of ",
-                        Name(static_cast<DataType>(record.type.load(kRelaxed))),
-                        absl::StrFormat(" (counts' hash %016x)",
-                                        record.extra.load(kRelaxed)));
+    return absl::StrCat(
+        text, " of unequal parts of ",
+        Name(static_cast<DataType>(record.type.load(kRelaxed))),
+        absl::StrFormat(" (counts' hash %016x)", record.extra.load(kRelaxed)));
   }
   absl::StrAppendFormat(
       &text, " of %u %s", record.count.load(kRelaxed),
@@ -101,8 +102,8 @@ std::string DescribeState(const Board& board, int rank) {
   std::string text;
   if (waits && !Reached(progress, Count(call + 1, 0))) {
     const double seconds =
-        static_cast<double>(NowNs() -
-                            static_cast<int64_t>(last->began_ns.load(kRelaxed))) /
+        static_cast<double>(
+            NowNs() - static_cast<int64_t>(last->began_ns.load(kRelaxed))) /
         1e9;
     text = absl::StrFormat("waits in %s for %.1f s", Describe(*last), seconds);
     if (Reached(progress, Count(call, 1))) {
@@ -166,8 +167,8 @@ bool BoardView::SeenFinished(int rank, uint32_t call) {
   // acquire, both: its reads of my memory came before its stores.
   const uint64_t count = block.progress.load(std::memory_order_acquire);
   if (Reached(count, peer.count)) peer.count = count;
-  const uint64_t word = block.lines[(call + 1) % kCallLines].word.load(
-      std::memory_order_acquire);
+  const uint64_t word =
+      block.lines[(call + 1) % kCallLines].word.load(std::memory_order_acquire);
   const uint64_t entered = Count(static_cast<uint32_t>(word >> 32), 0);
   if (Reached(entered, peer.count)) peer.count = entered;
   return Reached(peer.count, target);
@@ -270,8 +271,8 @@ std::string BoardView::DescribeLaggards() const {
     absl::StrAppend(&text, "missing: ", absl::StrJoin(missing, "; "));
   }
   if (!behind.empty()) {
-    absl::StrAppend(&text, text.empty() ? "" : "; ", "not done: ",
-                    absl::StrJoin(behind, "; "));
+    absl::StrAppend(&text, text.empty() ? "" : "; ",
+                    "not done: ", absl::StrJoin(behind, "; "));
   }
   return text.empty() ? "no rank is missing" : text;
 }

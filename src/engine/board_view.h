@@ -35,8 +35,8 @@ class BoardView {
   explicit BoardView(Board& board, uint64_t calls = 0);
 
   struct Peer {
-    uint64_t count;        // it has reached this
-    uint64_t call = 0;     // whose line was read, as calls() counts
+    uint64_t count;                  // it has reached this
+    uint64_t call = 0;               // whose line was read, as calls() counts
     const LineBody* body = nullptr;  // of that line
   };
 

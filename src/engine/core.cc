@@ -98,9 +98,9 @@ Stream* Core::NewStream() {
 absl::Status Core::DestroyStream(Stream* stream) {
   const absl::Status status = Synchronize(stream);
   std::lock_guard<std::mutex> lock(mutex_);
-  streams_.erase(std::find_if(
-      streams_.begin(), streams_.end(),
-      [&](const auto& owned) { return owned.get() == stream; }));
+  streams_.erase(
+      std::find_if(streams_.begin(), streams_.end(),
+                   [&](const auto& owned) { return owned.get() == stream; }));
   return status;
 }
 
@@ -263,8 +263,7 @@ bool Core::Pass() {
 bool Core::StepStream(Stream* stream, Task* task) {
   const Poll poll = task->Step();
   if (poll == Poll::kPending) return task->TookStep();
-  FinishHead(stream,
-             poll == Poll::kReady ? absl::OkStatus() : task->status());
+  FinishHead(stream, poll == Poll::kReady ? absl::OkStatus() : task->status());
   return true;
 }
 

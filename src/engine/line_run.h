@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a call whose input fits into one call line: every rank that contributes
-// writes its whole input into its line, every rank that receives reads the lines
-// it needs. One exchange of one cache line, no outbox, no plan. It does what the
-// `one_shot` or `mesh` schedule of the collective does (a test compares them).
-// Belongs to the thread that runs the rank's calls.
+// writes its whole input into its line, every rank that receives reads the
+// lines it needs. One exchange of one cache line, no outbox, no plan. It does
+// what the `one_shot` or `mesh` schedule of the collective does (a test
+// compares them). Belongs to the thread that runs the rank's calls.
 #pragma once
 
 #include <utility>

@@ -17,8 +17,8 @@ namespace axon {
 // Created and destroyed through Core.
 struct Stream {
   std::deque<std::unique_ptr<Task>> tasks;
-  uint64_t made = 0;       // tasks queued so far
-  uint64_t done = 0;       // tasks finished so far
+  uint64_t made = 0;         // tasks queued so far
+  uint64_t done = 0;         // tasks finished so far
   absl::Status first_error;  // since the last synchronize
   absl::Status last;         // of the last communication
 };

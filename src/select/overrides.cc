@@ -26,9 +26,9 @@ absl::StatusOr<Collective> FindCollective(absl::string_view name) {
     if (Plain(Name(collective)) == Plain(name)) return collective;
     known.push_back(Name(collective));
   }
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "AXON_ALGO: there is no collective '%s'; known: %s", std::string(name),
-      absl::StrJoin(known, ", ")));
+  return absl::InvalidArgumentError(
+      absl::StrFormat("AXON_ALGO: there is no collective '%s'; known: %s",
+                      std::string(name), absl::StrJoin(known, ", ")));
 }
 
 absl::Status CheckName(const std::string& name, const Collective* collective) {
@@ -65,9 +65,9 @@ absl::StatusOr<Overrides> Overrides::Parse(absl::string_view text) {
       }
       entry.any_collective = true;
     } else {
-      ASSIGN_OR_RETURN(entry.collective,
-                       FindCollective(absl::StripAsciiWhitespace(
-                           part.substr(0, colon))));
+      ASSIGN_OR_RETURN(
+          entry.collective,
+          FindCollective(absl::StripAsciiWhitespace(part.substr(0, colon))));
       list = part.substr(colon + 1);
     }
     list = absl::StripAsciiWhitespace(list);
@@ -78,9 +78,9 @@ absl::StatusOr<Overrides> Overrides::Parse(absl::string_view text) {
     for (absl::string_view name : absl::StrSplit(list, ',')) {
       entry.names.push_back(
           absl::AsciiStrToLower(absl::StripAsciiWhitespace(name)));
-      RETURN_IF_ERROR(
-          CheckName(entry.names.back(),
-                    entry.any_collective ? nullptr : &entry.collective));
+      RETURN_IF_ERROR(CheckName(entry.names.back(), entry.any_collective
+                                                        ? nullptr
+                                                        : &entry.collective));
     }
     overrides.entries_.push_back(std::move(entry));
   }

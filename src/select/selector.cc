@@ -34,8 +34,9 @@ std::vector<Candidate> Selector::Candidates(const Demand& demand) const {
       schedules.push_back(row.generate(Group::World(ranks_, r, 0)));
     }
     candidates.push_back(
-        {&row, PredictSeconds(schedules,
-                              static_cast<double>(demand.block_bytes), model_)});
+        {&row,
+         PredictSeconds(schedules, static_cast<double>(demand.block_bytes),
+                        model_)});
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) {

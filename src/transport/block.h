@@ -63,12 +63,12 @@ static_assert(sizeof(CallLine) == kCacheLine);
 
 // The call of a line in words, for texts. Relaxed; made visible by the line.
 struct alignas(kCacheLine) CallRecord {
-  std::atomic<uint64_t> count;      // elements
-  std::atomic<uint64_t> extra;      // hash of further arguments (counts of parts)
-  std::atomic<uint64_t> began_ns;   // 0 unless the rank waits in it
-  std::atomic<uint32_t> call;       // its number
-  std::atomic<uint32_t> hash;       // the rolling hash after it
-  std::atomic<int32_t> root;        // -1: none
+  std::atomic<uint64_t> count;  // elements
+  std::atomic<uint64_t> extra;  // hash of further arguments (counts of parts)
+  std::atomic<uint64_t> began_ns;  // 0 unless the rank waits in it
+  std::atomic<uint32_t> call;      // its number
+  std::atomic<uint32_t> hash;      // the rolling hash after it
+  std::atomic<int32_t> root;       // -1: none
   std::atomic<uint8_t> collective, type, op, variant;
 };
 
@@ -94,8 +94,8 @@ struct Block {
 
   // Operations done. Writer: the thread that runs the rank's call.
   alignas(kCacheLine) std::atomic<uint64_t> progress;
-  // Bit r: rank r sleeps until I publish something. Set by r (seq_cst, before it
-  // looks again), cleared by the owner when it wakes r.
+  // Bit r: rank r sleeps until I publish something. Set by r (seq_cst, before
+  // it looks again), cleared by the owner when it wakes r.
   alignas(kCacheLine) std::atomic<uint64_t> sleepers[kMaxLocalRanks / 64];
   // 1 + the rank that failed first, as far as this rank has been told; 0: none.
   // Set once by any rank (compare-exchange), read by the owner in every call.
@@ -108,8 +108,8 @@ struct Block {
   std::atomic<uint32_t> calls_made;
   std::atomic<uint32_t> failure_code;  // absl code; release, after the text
   char failure_text[1024];
-  char name[64];          // of the communicator
-  Note busy_with;         // what the queue waits behind
+  char name[64];   // of the communicator
+  Note busy_with;  // what the queue waits behind
 
   CallLine lines[kCallLines];
   CallRecord records[kCallLines];

@@ -23,9 +23,9 @@ Board::Board(int me, std::vector<Member> members)
       members_(std::move(members)),
       mine_(members_[me].block),
       sleeper_words_(static_cast<int>(CeilDiv(members_.size(), 64))),
-      one_process_(std::all_of(members_.begin(), members_.end(),
-                               [](const Member& m) { return m.same_process; })) {
-}
+      one_process_(
+          std::all_of(members_.begin(), members_.end(),
+                      [](const Member& m) { return m.same_process; })) {}
 
 Ref Board::RefOf(const void* p, size_t size) const {
   const auto address = reinterpret_cast<uintptr_t>(p);
@@ -61,8 +61,7 @@ std::byte* Board::InArena(int rank, uint64_t offset, size_t size) const {
 }
 
 void Board::Wake(int word) {
-  uint64_t bits =
-      mine_->sleepers[word].exchange(0, std::memory_order_seq_cst);
+  uint64_t bits = mine_->sleepers[word].exchange(0, std::memory_order_seq_cst);
   for (; bits != 0; bits &= bits - 1) {
     const int rank = word * 64 + __builtin_ctzll(bits);
     if (rank < ranks()) Ring(*members_[rank].doorbell);
@@ -113,8 +112,8 @@ absl::Status Board::failure() const {
       source.failure_text,
       strnlen(source.failure_text, sizeof(source.failure_text)));
   if (rank == me_) return absl::Status(code, text);
-  return absl::Status(code, absl::StrFormat("%s [found by %s]", text,
-                                            Describe(rank)));
+  return absl::Status(
+      code, absl::StrFormat("%s [found by %s]", text, Describe(rank)));
 }
 
 void Board::Leave() {

@@ -69,7 +69,8 @@ class Board {
   void Leave();
   bool HasLeft(int rank) const {
     return (mine_->left[rank / 64].load(std::memory_order_acquire) >>
-            (rank % 64) & 1) != 0;
+                (rank % 64) &
+            1) != 0;
   }
 
   // "rank 3 (host node7, pid 1234)".

@@ -16,8 +16,7 @@ HeapBoard::HeapBoard(int ranks, size_t arena_size, bool shared) {
   arena_size = RoundUp(arena_size, 4096);
   std::vector<Board::Member> members;
   for (int r = 0; r < ranks; ++r) {
-    auto* arena =
-        static_cast<std::byte*>(std::aligned_alloc(4096, arena_size));
+    auto* arena = static_cast<std::byte*>(std::aligned_alloc(4096, arena_size));
     std::memset(arena, 0, arena_size);
     arenas_.emplace_back(arena);
     doorbells_.push_back(std::make_unique<Doorbell>());
@@ -29,7 +28,8 @@ HeapBoard::HeapBoard(int ranks, size_t arena_size, bool shared) {
     std::strcpy(block->host, "test");
     block->progress.store(Count(1, 0), std::memory_order_relaxed);
     used_.push_back(RoundUp(Block::SizeFor(ranks), 4096));
-    members.push_back({block, arena, arena_size, doorbells_.back().get(), shared});
+    members.push_back(
+        {block, arena, arena_size, doorbells_.back().get(), shared});
   }
   for (int r = 0; r < ranks; ++r) {
     boards_.push_back(std::make_unique<Board>(r, members));

@@ -52,7 +52,9 @@ Poll RingChannel::OpenForSending() {
   const auto offset =
       static_cast<uint64_t>(*memory - board_.member(board_.me()).arena);
   // release: the header comes before.
-  board_.mine().peer(peer_, lane_)->ring.store(offset, std::memory_order_release);
+  board_.mine()
+      .peer(peer_, lane_)
+      ->ring.store(offset, std::memory_order_release);
   return Poll::kReady;
 }
 
@@ -155,7 +157,9 @@ Poll RingChannel::Refuse(const std::string& what) {
 void RingChannel::Pop() {
   received_ = peeked_;
   // release: my reads of the message come before the sender may overwrite it.
-  board_.mine().peer(peer_, lane_)->taken.store(received_, std::memory_order_release);
+  board_.mine()
+      .peer(peer_, lane_)
+      ->taken.store(received_, std::memory_order_release);
   board_.Published();
 }
 
