@@ -112,9 +112,10 @@ void BM_Operation(benchmark::State& state) {
   BoardRun::Setup setup;
   setup.plan = &plan;
   setup.call = SumOf(in, out);
+  setup.Sign(SignatureOf(setup.call));
   setup.cutting = Cut(1, 4, 1, 32768);
   for (auto _ : state) {
-    run.Start(setup, SignatureOf(setup.call));
+    run.Start(setup);
     while (run.Step() == Poll::kPending) {
     }
   }
@@ -126,12 +127,14 @@ BENCHMARK(BM_Operation);
 void BM_OneRankLine(benchmark::State& state) {
   Boards boards(1);
   BoardView view(boards.board(0));
-  LineRun run(view);
+  Outbox outbox(kOutbox);
+  LineRun run(view, outbox);
   const std::vector<float> in(2);
   std::vector<float> out(2);
   const CollectiveCall call = SumOf(in, out);
+  const LinePlan plan = LineRun::Compile(call, SignatureOf(call), 1, 0);
   for (auto _ : state) {
-    run.Start(call, SignatureOf(call));
+    run.Start(plan, call.in, call.out);
     benchmark::DoNotOptimize(run.Step());
   }
 }
@@ -152,11 +155,13 @@ void BM_TwoThreadsLine(benchmark::State& state) {
     Boards boards(2);
     const auto rank = [&](int me) {
       BoardView view(boards.board(me));
-      LineRun run(view);
+      Outbox outbox(kOutbox);
+      LineRun run(view, outbox);
       const std::vector<float> in(2);
       std::vector<float> out(2);
       const CollectiveCall call = SumOf(in, out);
-      MakeCalls([&] { run.Start(call, SignatureOf(call)); }, run, kCalls);
+      const LinePlan plan = LineRun::Compile(call, SignatureOf(call), 2, me);
+      MakeCalls([&] { run.Start(plan, call.in, call.out); }, run, kCalls);
     };
     std::thread other(rank, 1);
     rank(0);
@@ -181,12 +186,12 @@ void BM_TwoThreadsPlan(benchmark::State& state) {
       BoardRun::Setup setup;
       setup.plan = &plan;
       setup.call = SumOf(in, out);
+      setup.Sign(SignatureOf(setup.call));
       setup.cutting =
           Cut(elements, 4, plan.cuts, MaxPieceBytes(plan, kOutbox, 32768));
       setup.outbox_memory = boards.outbox(me);
       setup.outbox_offset = boards.outbox_offset();
-      MakeCalls([&] { run.Start(setup, SignatureOf(setup.call)); }, run,
-                kCalls);
+      MakeCalls([&] { run.Start(setup); }, run, kCalls);
     };
     std::thread other(rank, 1);
     rank(0);

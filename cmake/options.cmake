@@ -11,6 +11,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
 endif()
 if(AXON_SANITIZE STREQUAL "address")
   set(AXON_SANITIZE_FLAGS -fsanitize=address,undefined
+    # the library has no type information
+    -fno-sanitize=vptr
       -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 elseif(AXON_SANITIZE STREQUAL "thread")
   set(AXON_SANITIZE_FLAGS -fsanitize=thread -fno-omit-frame-pointer)

@@ -76,6 +76,24 @@ CollectiveArgs Args(Collective collective, const void* in, void* out,
   return args;
 }
 
+constexpr auto kNumPlainOps = static_cast<unsigned>(axonBitXor) + 1;
+
+// A collective of equal parts.
+axonResult_t EvenCall(Collective collective, const void* in, void* out,
+                      size_t count, int type, std::optional<int> op, int root,
+                      axonComm_t comm, axonStream_t stream) {
+  const auto plain_op = static_cast<unsigned>(op.value_or(axonSum));
+  if (stream == nullptr && IsHandle(comm) && !InForkedChild() &&
+      static_cast<unsigned>(type) < axonNumTypes && plain_op < kNumPlainOps) {
+    const CallShape shape{collective, static_cast<DataType>(type),
+                          static_cast<ReduceOp>(plain_op), root, count};
+    if (const auto result = SubmitQuickly(*comm, shape, in, out)) {
+      return *result;
+    }
+  }
+  return Call(Args(collective, in, out, count, root), type, op, comm, stream);
+}
+
 uint64_t HashOf(const std::vector<int64_t>& numbers) {
   // FNV-1a over words.
   uint64_t hash = 0xcbf29ce484222325;
@@ -159,16 +177,15 @@ using axon::Collective;
 axonResult_t axonAllReduce(const void* sendbuff, void* recvbuff, size_t count,
                            axonDataType_t datatype, axonRedOp_t op,
                            axonComm_t comm, axonStream_t stream) noexcept {
-  return axon::Call(Args(Collective::kAllReduce, sendbuff, recvbuff, count),
-                    datatype, static_cast<int>(op), comm, stream);
+  return axon::EvenCall(Collective::kAllReduce, sendbuff, recvbuff, count,
+                        datatype, static_cast<int>(op), 0, comm, stream);
 }
 
 axonResult_t axonBroadcast(const void* sendbuff, void* recvbuff, size_t count,
                            axonDataType_t datatype, int root, axonComm_t comm,
                            axonStream_t stream) noexcept {
-  return axon::Call(
-      Args(Collective::kBroadcast, sendbuff, recvbuff, count, root), datatype,
-      axon::kNoOp, comm, stream);
+  return axon::EvenCall(Collective::kBroadcast, sendbuff, recvbuff, count,
+                        datatype, axon::kNoOp, root, comm, stream);
 }
 
 axonResult_t axonBcast(void* buff, size_t count, axonDataType_t datatype,
@@ -180,50 +197,50 @@ axonResult_t axonBcast(void* buff, size_t count, axonDataType_t datatype,
 axonResult_t axonReduce(const void* sendbuff, void* recvbuff, size_t count,
                         axonDataType_t datatype, axonRedOp_t op, int root,
                         axonComm_t comm, axonStream_t stream) noexcept {
-  return axon::Call(Args(Collective::kReduce, sendbuff, recvbuff, count, root),
-                    datatype, static_cast<int>(op), comm, stream);
+  return axon::EvenCall(Collective::kReduce, sendbuff, recvbuff, count,
+                        datatype, static_cast<int>(op), root, comm, stream);
 }
 
 axonResult_t axonAllGather(const void* sendbuff, void* recvbuff,
                            size_t sendcount, axonDataType_t datatype,
                            axonComm_t comm, axonStream_t stream) noexcept {
-  return axon::Call(Args(Collective::kAllGather, sendbuff, recvbuff, sendcount),
-                    datatype, axon::kNoOp, comm, stream);
+  return axon::EvenCall(Collective::kAllGather, sendbuff, recvbuff, sendcount,
+                        datatype, axon::kNoOp, 0, comm, stream);
 }
 
 axonResult_t axonReduceScatter(const void* sendbuff, void* recvbuff,
                                size_t recvcount, axonDataType_t datatype,
                                axonRedOp_t op, axonComm_t comm,
                                axonStream_t stream) noexcept {
-  return axon::Call(
-      Args(Collective::kReduceScatter, sendbuff, recvbuff, recvcount), datatype,
-      static_cast<int>(op), comm, stream);
+  return axon::EvenCall(Collective::kReduceScatter, sendbuff, recvbuff,
+                        recvcount, datatype, static_cast<int>(op), 0, comm,
+                        stream);
 }
 
 axonResult_t axonAlltoAll(const void* sendbuff, void* recvbuff, size_t count,
                           axonDataType_t datatype, axonComm_t comm,
                           axonStream_t stream) noexcept {
-  return axon::Call(Args(Collective::kAlltoAll, sendbuff, recvbuff, count),
-                    datatype, axon::kNoOp, comm, stream);
+  return axon::EvenCall(Collective::kAlltoAll, sendbuff, recvbuff, count,
+                        datatype, axon::kNoOp, 0, comm, stream);
 }
 
 axonResult_t axonGather(const void* sendbuff, void* recvbuff, size_t count,
                         axonDataType_t datatype, int root, axonComm_t comm,
                         axonStream_t stream) noexcept {
-  return axon::Call(Args(Collective::kGather, sendbuff, recvbuff, count, root),
-                    datatype, axon::kNoOp, comm, stream);
+  return axon::EvenCall(Collective::kGather, sendbuff, recvbuff, count,
+                        datatype, axon::kNoOp, root, comm, stream);
 }
 
 axonResult_t axonScatter(const void* sendbuff, void* recvbuff, size_t count,
                          axonDataType_t datatype, int root, axonComm_t comm,
                          axonStream_t stream) noexcept {
-  return axon::Call(Args(Collective::kScatter, sendbuff, recvbuff, count, root),
-                    datatype, axon::kNoOp, comm, stream);
+  return axon::EvenCall(Collective::kScatter, sendbuff, recvbuff, count,
+                        datatype, axon::kNoOp, root, comm, stream);
 }
 
 axonResult_t axonBarrier(axonComm_t comm, axonStream_t stream) noexcept {
-  return axon::Call(Args(Collective::kBarrier, nullptr, nullptr, 0), axonUint8,
-                    axon::kNoOp, comm, stream);
+  return axon::EvenCall(Collective::kBarrier, nullptr, nullptr, 0, axonUint8,
+                        axon::kNoOp, 0, comm, stream);
 }
 
 axonResult_t axonAllGatherV(const void* sendbuff, void* recvbuff,

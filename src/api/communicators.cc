@@ -232,6 +232,7 @@ axonResult_t axonCommAbort(axonComm_t comm) noexcept {
   if (comm == nullptr) return axonSuccess;
   if (auto status = CheckHandle(comm); !status.ok()) return ToResult(status);
   comm->comm->Abort();
+  axon::HeavyFence();  // see Inside
   constexpr int64_t kLimitMs = 900;
   if (!axon::WaitIdle(*comm, kLimitMs)) {
     // Somebody is still inside, in user code or starved of a processor: it must

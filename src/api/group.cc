@@ -20,7 +20,6 @@ struct Pending {
 };
 
 struct OpenGroup {
-  int depth = 0;
   int64_t timeout_ms = -1;
   std::vector<Pending> calls;
   std::vector<std::function<absl::Status()>> inits;
@@ -28,7 +27,15 @@ struct OpenGroup {
 
 // Of its own thread: groups are per thread.
 thread_local OpenGroup group;
-thread_local int64_t next_timeout_ms = -1;
+
+// What every call asks about its thread. Initial-exec, so that asking costs two
+// instructions and no call; so small that a library opened late has room for
+// it.
+struct CallState {
+  int depth = 0;  // of open groups
+  int64_t next_timeout_ms = -1;
+};
+[[gnu::tls_model("initial-exec")]] constinit thread_local CallState call_state;
 
 absl::Status RunInits(std::vector<std::function<absl::Status()>> inits) {
   std::vector<absl::Status> results(inits.size());
@@ -70,14 +77,14 @@ absl::Status MixedGroup() {
 
 // A group is one call for timeouts.
 int64_t TimeoutOfThisCall() {
-  if (group.depth == 0) return TakeCallTimeout();
+  if (call_state.depth == 0) return TakeCallTimeout();
   if (group.timeout_ms < 0) group.timeout_ms = TakeCallTimeout();
   return group.timeout_ms;
 }
 
 }  // namespace
 
-bool InGroup() { return group.depth > 0; }
+bool InGroup() { return call_state.depth > 0; }
 
 absl::Status CheckUnused(const axonComm* comm) {
   for (const Pending& call : group.calls) {
@@ -102,7 +109,9 @@ absl::Status CheckUnused(const axonStream* stream) {
   return absl::OkStatus();
 }
 
-int64_t TakeCallTimeout() { return std::exchange(next_timeout_ms, -1); }
+int64_t TakeCallTimeout() {
+  return std::exchange(call_state.next_timeout_ms, -1);
+}
 
 axonResult_t Refuse(const absl::Status& status, axonComm* comm) {
   TimeoutOfThisCall();
@@ -112,14 +121,14 @@ axonResult_t Refuse(const absl::Status& status, axonComm* comm) {
 axonResult_t Submit(axonComm* comm, CollectiveArgs args, axonStream* stream) {
   if (!group.inits.empty()) return ToResult(MixedGroup(), comm);
   const int64_t timeout_ms = TimeoutOfThisCall();
-  if (group.depth == 0 && stream == nullptr) {
+  if (!InGroup() && stream == nullptr) {
     Inside inside(*comm);
     CollectiveTask task(*comm->comm, std::move(args), timeout_ms);
     return ToResult(RunBlocking(task), comm);
   }
   auto task = std::make_unique<CollectiveTask>(*comm->comm, std::move(args),
                                                timeout_ms);
-  if (group.depth > 0) {
+  if (InGroup()) {
     group.calls.push_back({comm, stream, std::move(task), nullptr});
   } else {
     comm->comm->process().core().Enqueue(stream->stream, std::move(task));
@@ -127,11 +136,24 @@ axonResult_t Submit(axonComm* comm, CollectiveArgs args, axonStream* stream) {
   return axonSuccess;
 }
 
+std::optional<axonResult_t> SubmitQuickly(axonComm& comm,
+                                          const CallShape& shape,
+                                          const void* in, void* out) {
+  using Outcome = Communicator::Quick::Outcome;
+  if (InGroup() || call_state.next_timeout_ms >= 0) return std::nullopt;
+  Inside inside(comm);
+  const Communicator::Quick quick = comm.comm->RunQuickly(shape, in, out);
+  if (quick.outcome == Outcome::kDone) return axonSuccess;
+  if (quick.outcome == Outcome::kRefused) return std::nullopt;
+  CollectiveTask task(*comm.comm, quick);
+  return ToResult(RunBlocking(task), &comm);
+}
+
 axonResult_t Submit(axonComm* comm, absl::Span<const MessageArgs> messages,
                     axonStream* stream) {
   if (!group.inits.empty()) return ToResult(MixedGroup(), comm);
   const int64_t timeout_ms = TimeoutOfThisCall();
-  if (group.depth > 0) {
+  if (InGroup()) {
     for (Pending& call : group.calls) {
       if (call.comm != comm || call.stream != stream ||
           call.messages == nullptr) {
@@ -142,7 +164,7 @@ axonResult_t Submit(axonComm* comm, absl::Span<const MessageArgs> messages,
     }
   }
   auto task = std::make_unique<MessagesTask>(*comm->comm, messages, timeout_ms);
-  if (group.depth > 0) {
+  if (InGroup()) {
     MessagesTask* const raw = task.get();
     group.calls.push_back({comm, stream, std::move(task), raw});
     return axonSuccess;
@@ -156,7 +178,7 @@ axonResult_t Submit(axonComm* comm, absl::Span<const MessageArgs> messages,
 }
 
 axonResult_t SubmitInit(std::function<absl::Status()> init) {
-  if (group.depth == 0) return ToResult(init());
+  if (!InGroup()) return ToResult(init());
   if (!group.calls.empty()) return ToResult(MixedGroup());
   group.inits.push_back(std::move(init));
   return axonSuccess;
@@ -165,18 +187,18 @@ axonResult_t SubmitInit(std::function<absl::Status()> init) {
 }  // namespace axon
 
 axonResult_t axonGroupStart() noexcept {
-  ++axon::group.depth;
+  ++axon::call_state.depth;
   return axonSuccess;
 }
 
 axonResult_t axonGroupEnd() noexcept {
-  auto& group = axon::group;
-  if (group.depth == 0) {
+  int& depth = axon::call_state.depth;
+  if (depth == 0) {
     return axon::ToResult(absl::FailedPreconditionError(
         "axonGroupEnd without axonGroupStart on this thread"));
   }
-  if (--group.depth > 0) return axonSuccess;
-  auto ended = std::exchange(group, {});
+  if (--depth > 0) return axonSuccess;
+  auto ended = std::exchange(axon::group, {});
   if (absl::Status status = axon::RunInits(std::move(ended.inits));
       !status.ok()) {
     return axon::ToResult(status);
@@ -189,6 +211,6 @@ axonResult_t axonSetCallTimeout(int milliseconds) noexcept {
     return axon::ToResult(absl::InvalidArgumentError(
         "a timeout is at least 0 milliseconds (0 means none)"));
   }
-  axon::next_timeout_ms = milliseconds;
+  axon::call_state.next_timeout_ms = milliseconds;
   return axonSuccess;
 }

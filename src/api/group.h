@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "api/handles.h"
 #include "comm/tasks.h"
@@ -25,6 +26,12 @@ int64_t TakeCallTimeout();
 axonResult_t Refuse(const absl::Status& status, axonComm* comm = nullptr);
 
 axonResult_t Submit(axonComm* comm, CollectiveArgs args, axonStream* stream);
+// A blocking collective that goes the short way: not in a group, without a
+// limit of its own, of a shape that the communicator has seen. Nullopt: it
+// cannot, and nothing was done. `comm` is a live handle.
+std::optional<axonResult_t> SubmitQuickly(axonComm& comm,
+                                          const CallShape& shape,
+                                          const void* in, void* out);
 axonResult_t Submit(axonComm* comm, absl::Span<const MessageArgs> messages,
                     axonStream* stream);
 // Creation of a communicator: at once, or on a thread of its own at GroupEnd.

@@ -25,7 +25,8 @@ struct axonComm {
 
   uint64_t magic = kMagic;
   std::unique_ptr<axon::Communicator> comm;
-  // Threads inside a call; Abort waits for them.
+  // Calls that the thread which uses the communicator is inside of; written by
+  // it, Abort waits for 0.
   std::atomic<int> inside{0};
   // Operators by their handle; of the thread that makes calls.
   std::map<int, axonScalarOp> ops;
@@ -74,17 +75,27 @@ absl::Status CheckHandle(const axonComm* comm);
 absl::Status CheckHandle(const axonStream* stream);
 absl::Status CheckHandle(const axonEvent* event);
 
-// Counts a thread inside a communicator for as long as it lives.
+// The calling thread is inside a communicator for as long as this lives. No
+// locked instruction and no fence: Abort orders its own store (failed) against
+// this one by HeavyFence, so that either it sees the thread inside or the
+// thread sees the failure.
 class Inside {
  public:
   explicit Inside(axonComm& comm) : comm_(comm) {
-    comm_.inside.fetch_add(1, std::memory_order_acq_rel);
+    Add(1, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
   }
-  ~Inside() { comm_.inside.fetch_sub(1, std::memory_order_acq_rel); }
+  // release: all that was done inside comes before.
+  ~Inside() { Add(-1, std::memory_order_release); }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
 
  private:
+  void Add(int more, std::memory_order order) {
+    comm_.inside.store(comm_.inside.load(std::memory_order_relaxed) + more,
+                       order);
+  }
+
   axonComm& comm_;
 };
 

@@ -23,6 +23,7 @@
 #include "comm/membership.h"
 #include "comm/plan_cache.h"
 #include "comm/process.h"
+#include "comm/recipe.h"
 #include "engine/board_run.h"
 #include "engine/board_view.h"
 #include "engine/line_run.h"
@@ -36,6 +37,8 @@ struct CommConfig {
   int64_t timeout_ms = 0;       // of calls; 0: none
   int64_t init_timeout_ms = 0;  // of creation by id; 0: none
 };
+
+CallShape ShapeOf(const CollectiveArgs& args);
 
 class Communicator {
  public:
@@ -95,6 +98,27 @@ class Communicator {
   // Starts a collective whose turn has come; what it returns is stepped to its
   // end by the caller.
   absl::StatusOr<Work*> Start(const CollectiveArgs& args);
+
+  // A collective that runs on the thread that makes it, if its shape has been
+  // seen and nothing is queued: checks the buffers, takes the ticket, steps.
+  struct Quick {
+    enum class Outcome {
+      kRefused,  // nothing was done: make the call the long way
+      kDone,
+      kStarted,  // step `work` on; its ticket is `ticket`
+    };
+    Outcome outcome = Outcome::kRefused;
+    Work* work = nullptr;
+    uint64_t ticket = 0;
+  };
+  Quick RunQuickly(const CallShape& shape, const void* in, void* out);
+  // Says on the control page that this rank has made a call.
+  void NoteMade() {
+    std::atomic<uint32_t>& made = board_->mine().calls_made;
+    // Relaxed, one writer: for diagnosis.
+    made.store(made.load(std::memory_order_relaxed) + 1,
+               std::memory_order_relaxed);
+  }
   // Looks at what may end a wait: its deadline, the death of a peer that it
   // needs. What it finds fails the communicator on all ranks.
   struct Wait {
@@ -129,10 +153,15 @@ class Communicator {
  private:
   Communicator(Process& process, Membership membership, CommConfig config,
                Overrides overrides);
-  CollectiveCall MakeCall(const CollectiveArgs& args);
-  absl::StatusOr<BoardRun::Setup> SetUp(const CollectiveArgs& args,
-                                        const CollectiveCall& call);
-  bool InPlace(const CollectiveArgs& args) const;
+  absl::Status MakeRecipe(const CollectiveArgs& args, Recipe* recipe);
+  void DescribeBuffers(const CollectiveArgs& args, Recipe* recipe) const;
+  absl::Status MakeSetup(const CollectiveArgs& args, const CollectiveCall& call,
+                         Recipe* recipe);
+  absl::Status SetBuffers(Recipe& recipe, const std::byte* in, std::byte* out,
+                          double factor);
+  void SetParts(const CollectiveArgs& args, CollectiveCall* call);
+  absl::StatusOr<Work*> StartBy(Recipe& recipe, const void* in, void* out,
+                                double factor);
   absl::Status LeaseOutbox();
   absl::StatusOr<std::byte*> AllocateKept(size_t bytes);
   // The all-gather of a split.
@@ -162,6 +191,8 @@ class Communicator {
   BoardRun board_run_;
   bool on_lines_ = false;  // the running call is line_run_
   PlanCache plans_;
+  RecipeCache recipes_;
+  Recipe rare_recipe_;  // of a call whose recipe is not kept
   std::vector<int64_t> lengths_, offsets_;
 
   Turnstile collectives_;

@@ -64,6 +64,13 @@ absl::StatusOr<PlanCache::Found> PlanCache::Find(const Demand& demand,
   return Found{choice.algorithm, plan};
 }
 
+const Algorithm* PlanCache::Direct(Collective collective) const {
+  const bool all_reduce = collective == Collective::kAllReduce;
+  const Algorithm* row =
+      FindAlgorithm(collective, all_reduce ? "one_shot" : "mesh");
+  return selector_.Allows(*row) ? row : nullptr;
+}
+
 absl::Status PlanCache::Choose(const Demand& demand, Choice* choice) {
   ASSIGN_OR_RETURN(choice->algorithm, selector_.Choose(demand));
   Log(LogLevel::kDebug, "%s of %u bytes on %d ranks: %s",

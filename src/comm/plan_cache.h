@@ -28,6 +28,9 @@ class PlanCache {
     const Plan* plan = nullptr;
   };
   absl::StatusOr<Found> Find(const Demand& demand, int root);
+  // The row that sends everything straight from who has it to who wants it, in
+  // one exchange; null if the user does not allow it.
+  const Algorithm* Direct(Collective collective) const;
   // The plan of a given row.
   absl::StatusOr<const Plan*> MakePlan(const Algorithm& algorithm, int root);
 

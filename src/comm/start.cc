@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
 #include "base/scalar.h"
 #include "base/status.h"
 #include "comm/communicator.h"
@@ -19,52 +20,88 @@ Place PlaceOf(const Board& board, const CollectiveArgs& args) {
   return {board.ranks(), board.me(), args.root};
 }
 
-}  // namespace
-
-bool Communicator::InPlace(const CollectiveArgs& args) const {
-  const axon::InPlace place =
-      InPlaceOf(args.collective, PlaceOf(*board_, args));
-  const size_t block = args.count * ElementSize(args.type);
-  const auto* in = static_cast<const std::byte*>(args.in);
-  const auto* out = static_cast<const std::byte*>(args.out);
-  return place.possible && in + static_cast<size_t>(place.out_at) * block ==
-                               out + static_cast<size_t>(place.in_at) * block;
+Signature SignatureOf(const CollectiveArgs& args) {
+  return {static_cast<uint8_t>(args.collective),
+          static_cast<uint8_t>(args.type),
+          static_cast<uint8_t>(args.op),
+          IsRooted(args.collective) ? args.root : -1,
+          args.count,
+          args.extra,
+          args.variant};
 }
 
-CollectiveCall Communicator::MakeCall(const CollectiveArgs& args) {
+// The call without its buffers.
+CollectiveCall CallOf(const CollectiveArgs& args) {
   CollectiveCall call;
   call.collective = args.collective;
   call.type = args.type;
-  call.in = static_cast<const std::byte*>(args.in);
-  call.out = static_cast<std::byte*>(args.out);
   call.root = args.root;
   call.in_layout.length = call.out_layout.length = args.count;
   if (IsReduction(args.collective)) {
     call.reduce = FindReduce(args.type, args.op);
     call.average = args.op == ReduceOp::kAvg;
     call.has_factor = args.op == ReduceOp::kPreMulSum;
-    call.factor = args.factor_at == nullptr
-                      ? args.factor
-                      : ReadScalar(args.factor_at, args.type);
-  }
-  if (!args.lengths.empty()) {
-    // The engine borrows them for as long as the call runs.
-    lengths_ = args.lengths;
-    offsets_ = args.offsets;
-    BlockedBuffer parts;
-    parts.lengths = lengths_.data();
-    parts.offsets = offsets_.data();
-    BlockedBuffer mine;
-    mine.length = static_cast<size_t>(lengths_[static_cast<size_t>(rank())]);
-    const bool gathers = args.collective == Collective::kAllGather;
-    call.in_layout = gathers ? mine : parts;
-    call.out_layout = gathers ? parts : mine;
   }
   return call;
 }
 
-absl::StatusOr<BoardRun::Setup> Communicator::SetUp(
-    const CollectiveArgs& args, const CollectiveCall& call) {
+double FactorOf(const CollectiveArgs& args) {
+  return args.factor_at == nullptr ? args.factor
+                                   : ReadScalar(args.factor_at, args.type);
+}
+
+}  // namespace
+
+CallShape ShapeOf(const CollectiveArgs& args) {
+  return {args.collective, args.type, args.op, args.root, args.count};
+}
+
+void Communicator::DescribeBuffers(const CollectiveArgs& args,
+                                   Recipe* recipe) const {
+  const Place place = PlaceOf(*board_, args);
+  const size_t block = args.count * ElementSize(args.type);
+  recipe->in_bytes =
+      block * static_cast<size_t>(InBlocks(args.collective, place));
+  recipe->out_bytes =
+      block * static_cast<size_t>(OutBlocks(args.collective, place));
+  const axon::InPlace in_place = InPlaceOf(args.collective, place);
+  recipe->in_place_possible = in_place.possible;
+  recipe->in_place_shift =
+      static_cast<ptrdiff_t>(block) * (in_place.out_at - in_place.in_at);
+}
+
+absl::Status Communicator::MakeRecipe(const CollectiveArgs& args,
+                                      Recipe* recipe) {
+  *recipe = Recipe();
+  DescribeBuffers(args, recipe);
+  const CollectiveCall call = CallOf(args);
+  // The size of all blocks decides, so that all ranks decide alike.
+  const size_t line_bytes = LineRun::InBytes(
+      args.collective, size(), args.count * ElementSize(args.type));
+  const Algorithm* const direct = plans_.Direct(args.collective);
+  recipe->on_lines = line_bytes <= kInlineBytes ||
+                     (line_bytes <= LineRun::kMostBytes && direct != nullptr);
+  if (recipe->on_lines) {
+    if (direct != nullptr) {
+      Log(LogLevel::kDebug, "%s of %u bytes on %d ranks: %s, in one exchange",
+          Name(args.collective), line_bytes, size(), direct->name);
+    }
+    recipe->line = LineRun::Compile(call, SignatureOf(args), size(), rank());
+    if (!recipe->line.inlined && recipe->line.writes) {
+      RETURN_IF_ERROR(LeaseOutbox());
+      recipe->line.outbox_memory = outbox_memory_;
+      recipe->line.outbox_offset = process_.arena().OffsetOf(outbox_memory_);
+    }
+  } else {
+    RETURN_IF_ERROR(MakeSetup(args, call, recipe));
+  }
+  recipe->shape = ShapeOf(args);
+  return absl::OkStatus();
+}
+
+absl::Status Communicator::MakeSetup(const CollectiveArgs& args,
+                                     const CollectiveCall& call,
+                                     Recipe* recipe) {
   const bool uneven = !args.lengths.empty();
   const size_t length = uneven ? static_cast<size_t>(*std::max_element(
                                      args.lengths.begin(), args.lengths.end()))
@@ -84,61 +121,98 @@ absl::StatusOr<BoardRun::Setup> Communicator::SetUp(
         found,
         plans_.Find({args.collective, length * element, rank_order}, root));
   }
-  BoardRun::Setup setup;
+  BoardRun::Setup& setup = recipe->setup;
   setup.plan = found.plan;
   setup.call = call;
+  setup.Sign(SignatureOf(args));
   setup.cutting =
       Cut(length, element, found.plan->cuts,
           MaxPieceBytes(*found.plan, outbox_.size(), kPreferredPiece));
   const auto blocks = static_cast<size_t>(
       std::max(InBlocks(args.collective, PlaceOf(*board_, args)),
                OutBlocks(args.collective, PlaceOf(*board_, args))));
-  setup.mapped_reads =
-      !uneven &&
-      blocks * length * element >=
-          static_cast<size_t>(process_.settings().mapped_min) &&
-      !(found.algorithm->copy_in_place && InPlace(args));
+  recipe->may_map =
+      !uneven && blocks * length * element >=
+                     static_cast<size_t>(process_.settings().mapped_min);
+  recipe->map_in_place = !found.algorithm->copy_in_place;
+  recipe->stages = Stages(*found.plan, false, false);
   const size_t scratch = static_cast<size_t>(found.plan->scratch_pieces) *
                          setup.cutting.piece_bytes();
   if (scratch_.size() < scratch) scratch_.resize(scratch);
+  return absl::OkStatus();
+}
+
+absl::Status Communicator::SetBuffers(Recipe& recipe, const std::byte* in,
+                                      std::byte* out, double factor) {
+  BoardRun::Setup& setup = recipe.setup;
+  setup.call.in = in;
+  setup.call.out = out;
+  setup.call.factor = factor;
   setup.scratch = scratch_.data();
-  if (BoardRun::Stages(setup, *board_)) {
-    RETURN_IF_ERROR(LeaseOutbox());
-    setup.outbox_memory = outbox_memory_;
-    setup.outbox_offset = process_.arena().OffsetOf(outbox_memory_);
+  setup.mapped_reads =
+      recipe.may_map && (recipe.map_in_place || !recipe.InPlace(in, out));
+  setup.outbox_memory = nullptr;
+  setup.outbox_offset = 0;
+  if (!recipe.stages) return absl::OkStatus();
+  if (setup.mapped_reads && !BoardRun::Stages(setup, *board_)) {
+    return absl::OkStatus();
   }
-  return setup;
+  RETURN_IF_ERROR(LeaseOutbox());
+  setup.outbox_memory = outbox_memory_;
+  setup.outbox_offset = process_.arena().OffsetOf(outbox_memory_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Work*> Communicator::StartBy(Recipe& recipe, const void* in,
+                                            void* out, double factor) {
+  const auto* from = static_cast<const std::byte*>(in);
+  auto* const to = static_cast<std::byte*>(out);
+  on_lines_ = recipe.on_lines;
+  if (on_lines_) {
+    line_run_.Start(recipe.line, from, to, factor);
+    return &line_run_;
+  }
+  RETURN_IF_ERROR(SetBuffers(recipe, from, to, factor));
+  board_run_.Start(recipe.setup);
+  return &board_run_;
+}
+
+void Communicator::SetParts(const CollectiveArgs& args, CollectiveCall* call) {
+  // The engine borrows them for as long as the call runs.
+  lengths_ = args.lengths;
+  offsets_ = args.offsets;
+  BlockedBuffer parts;
+  parts.lengths = lengths_.data();
+  parts.offsets = offsets_.data();
+  BlockedBuffer mine;
+  mine.length = static_cast<size_t>(lengths_[static_cast<size_t>(rank())]);
+  const bool gathers = args.collective == Collective::kAllGather;
+  call->in_layout = gathers ? mine : parts;
+  call->out_layout = gathers ? parts : mine;
 }
 
 absl::StatusOr<Work*> Communicator::Start(const CollectiveArgs& args) {
   RETURN_IF_ERROR(status());
-  const Signature signature{static_cast<uint8_t>(args.collective),
-                            static_cast<uint8_t>(args.type),
-                            static_cast<uint8_t>(args.op),
-                            IsRooted(args.collective) ? args.root : -1,
-                            args.count,
-                            args.extra,
-                            args.variant};
-  const CollectiveCall call = MakeCall(args);
-  // The size of all blocks decides, so that all ranks decide alike.
-  const bool per_rank = args.collective == Collective::kReduceScatter ||
-                        args.collective == Collective::kAlltoAll ||
-                        args.collective == Collective::kScatter;
-  const size_t line_bytes = (per_rank ? static_cast<size_t>(size()) : 1) *
-                            args.count * ElementSize(args.type);
-  on_lines_ = args.lengths.empty() && LineRun::Fits(line_bytes);
-  if (on_lines_) {
-    line_run_.Start(call, signature);
-    return &line_run_;
+  const bool uneven = !args.lengths.empty();
+  Recipe* recipe = &rare_recipe_;
+  absl::Status made;
+  if (uneven) {
+    CollectiveCall call = CallOf(args);
+    SetParts(args, &call);
+    rare_recipe_ = Recipe();
+    made = MakeSetup(args, call, recipe);
+  } else if (args.variant != CallVariant::kPlain || args.extra != 0) {
+    made = MakeRecipe(args, recipe);
+  } else {
+    const CallShape shape = ShapeOf(args);
+    recipe = &recipes_.At(shape);
+    if (recipe->shape != shape) made = MakeRecipe(args, recipe);
   }
-  absl::StatusOr<BoardRun::Setup> setup = SetUp(args, call);
-  if (!setup.ok()) {
-    // The others may have what this rank lacks: they must not wait for it.
-    board_->Fail(setup.status());
-    return setup.status();
-  }
-  board_run_.Start(*setup, signature);
-  return &board_run_;
+  absl::StatusOr<Work*> work =
+      made.ok() ? StartBy(*recipe, args.in, args.out, FactorOf(args)) : made;
+  // The others may have what this rank lacks: they must not wait for it.
+  if (!work.ok()) board_->Fail(work.status());
+  return work;
 }
 
 }  // namespace axon

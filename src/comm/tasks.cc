@@ -37,10 +37,19 @@ CollectiveTask::CollectiveTask(Communicator& comm, CollectiveArgs args,
     : CallTask(comm, timeout_ms),
       args_(std::move(args)),
       ticket_(comm.collectives().Take()) {
-  wait_.what = [&comm] { return comm.DescribeCall(); };
-  wait_.others = [&comm] { return comm.DescribeLaggards(); };
-  // Relaxed: for diagnosis.
-  comm.board().mine().calls_made.fetch_add(1, std::memory_order_relaxed);
+  SetTexts();
+  comm.NoteMade();
+}
+
+CollectiveTask::CollectiveTask(Communicator& comm,
+                               const Communicator::Quick& started)
+    : CallTask(comm, -1), ticket_(started.ticket), work_(started.work) {
+  SetTexts();
+}
+
+void CollectiveTask::SetTexts() {
+  wait_.what = [this] { return comm_.DescribeCall(); };
+  wait_.others = [this] { return comm_.DescribeLaggards(); };
 }
 
 Poll CollectiveTask::Step() {

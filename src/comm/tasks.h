@@ -52,6 +52,8 @@ class CollectiveTask final : public CallTask {
  public:
   CollectiveTask(Communicator& comm, CollectiveArgs args,
                  int64_t timeout_ms = -1);
+  // Goes on with what the communicator has run quickly so far.
+  CollectiveTask(Communicator& comm, const Communicator::Quick& started);
 
   Poll Step() override;
   bool TookStep() override;
@@ -60,6 +62,7 @@ class CollectiveTask final : public CallTask {
 
  private:
   Poll End(absl::Status status);
+  void SetTexts();
 
   CollectiveArgs args_;
   uint64_t ticket_;

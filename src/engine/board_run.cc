@@ -19,7 +19,7 @@ bool BoardRun::Stages(const Setup& setup, const Board& board) {
   return axon::Stages(*setup.plan, in, out);
 }
 
-void BoardRun::Start(const Setup& setup, const Signature& signature) {
+void BoardRun::Start(const Setup& setup) {
   setup_ = setup;
   state_ = State::kEnter;
   const Board& board = view_.board();
@@ -29,7 +29,7 @@ void BoardRun::Start(const Setup& setup, const Signature& signature) {
   iteration_ = op_ = 0;
   drained_ = 0;
   outbox_slice_ = -1;
-  view_.NextCall(signature);
+  view_.NextCall(setup.signature, setup.digest);
   const size_t total =
       setup.outbox_memory == nullptr ? 0 : SlicesOf(setup.plan->me).total();
   // My line of kCallLines calls ago must have been read by all; so must what my

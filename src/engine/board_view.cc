@@ -39,26 +39,29 @@ std::string BusyWith(const Block& block) {
   return text.empty() ? text : absl::StrCat(", behind ", text);
 }
 
+// One round of a 64-bit multiply-and-fold.
+uint64_t Fold(uint64_t a, uint64_t b) {
+  __extension__ using Wide = unsigned __int128;
+  const auto product = static_cast<Wide>(a) * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
 }  // namespace
 
-uint32_t Mix(uint32_t rolling, const Signature& s) {
-  // Two rounds of a 64-bit multiply-and-fold over all fields. The hash rolls
-  // over the calls, so that a mismatch that nobody could see (two roots that
-  // only send) is seen at the next call.
+uint64_t Digest(const Signature& s) {
   const uint64_t kind = (static_cast<uint64_t>(s.collective) << 56) |
                         (static_cast<uint64_t>(s.type) << 48) |
                         (static_cast<uint64_t>(s.op) << 40) |
                         (static_cast<uint64_t>(s.variant) << 32) |
                         (static_cast<uint32_t>(s.root) & 0xffffffffULL);
-  const auto fold = [](uint64_t a, uint64_t b) {
-    __extension__ using Wide = unsigned __int128;
-    const auto product = static_cast<Wide>(a) * b;
-    return static_cast<uint64_t>(product) ^
-           static_cast<uint64_t>(product >> 64);
-  };
-  const uint64_t x =
-      fold(kind ^ 0x9e3779b97f4a7c15ULL, s.count ^ 0xd1b54a32d192ed03ULL);
-  const uint64_t y = fold(x ^ s.extra ^ 0x8bb84b93962eacc9ULL,
+  return s.extra ^
+         Fold(kind ^ 0x9e3779b97f4a7c15ULL, s.count ^ 0xd1b54a32d192ed03ULL);
+}
+
+uint32_t Mix(uint32_t rolling, uint64_t digest) {
+  // The hash rolls over the calls, so that a mismatch that nobody could see
+  // (two roots that only send) is seen at the next call.
+  const uint64_t y = Fold(digest ^ 0x8bb84b93962eacc9ULL,
                           rolling ^ 0x2d358dccaa6c78a5ULL);
   return static_cast<uint32_t>(y ^ (y >> 32));
 }
@@ -127,10 +130,10 @@ BoardView::BoardView(Board& board, uint64_t calls)
   peers_.assign(static_cast<size_t>(board.ranks()), Peer{Count(call_ + 1, 0)});
 }
 
-void BoardView::NextCall(const Signature& s) {
+void BoardView::NextCall(const Signature& s, uint64_t digest) {
   ++calls_;
   ++call_;
-  hash_ = Mix(hash_, s);
+  hash_ = Mix(hash_, digest);
   waiting_for_ = -1;
   // Relaxed, all: the line's release makes them visible to whoever reads it;
   // a reader of a dump may see a mixture.
@@ -147,8 +150,7 @@ void BoardView::NextCall(const Signature& s) {
   record.variant.store(static_cast<uint8_t>(s.variant), kRelaxed);
 }
 
-Poll BoardView::AwaitFinished(uint32_t call) {
-  if (static_cast<int32_t>(floor_ - call) >= 0) return Poll::kReady;
+Poll BoardView::LookForFinished(uint32_t call) {
   for (int q = 0; q < board_.ranks(); ++q) {
     if (q != board_.me() && !SeenFinished(q, call)) {
       waiting_for_ = q;
@@ -172,35 +174,6 @@ bool BoardView::SeenFinished(int rank, uint32_t call) {
   const uint64_t entered = Count(static_cast<uint32_t>(word >> 32), 0);
   if (Reached(entered, peer.count)) peer.count = entered;
   return Reached(peer.count, target);
-}
-
-void BoardView::PostLine() {
-  Block& mine = board_.mine();
-  // release: body, record, and what was put into the outbox before.
-  mine.lines[call_ % kCallLines].word.store(
-      (static_cast<uint64_t>(call_) << 32) | hash_, std::memory_order_release);
-  board_.Published();
-}
-
-Poll BoardView::AwaitLine(int rank, uint32_t prologue) {
-  Peer& peer = peers_[rank];
-  if (peer.call == calls_) return Poll::kReady;
-  const CallLine& line = board_.block(rank).lines[call_ % kCallLines];
-  const uint64_t word = line.word.load(std::memory_order_acquire);
-  if (static_cast<uint32_t>(word >> 32) != call_) {
-    waiting_for_ = rank;
-    return Poll::kPending;
-  }
-  const auto hash = static_cast<uint32_t>(word);
-  if (hash != hash_) {
-    FailMismatch(rank, hash);
-    return Poll::kFailed;
-  }
-  peer.call = calls_;
-  peer.body = &line.body;
-  const uint64_t count = Count(call_, prologue);
-  if (Reached(count, peer.count)) peer.count = count;
-  return Poll::kReady;
 }
 
 void BoardView::FailMismatch(int rank, uint32_t their_hash) {

@@ -22,7 +22,9 @@ struct Signature {
   uint64_t extra = 0;  // hash of further arguments that must agree
   CallVariant variant = CallVariant::kPlain;
 };
-uint32_t Mix(uint32_t rolling, const Signature& signature);
+// The hash of the call alone, and what it makes of that of all calls before.
+uint64_t Digest(const Signature& signature);
+uint32_t Mix(uint32_t rolling, uint64_t digest);
 // "call 3, all_reduce of 7 float32, sum".
 std::string Describe(const CallRecord& record);
 // What a rank is doing, from its block: "in call 3, … for 2.1 s, 2 operations
@@ -53,18 +55,50 @@ class BoardView {
     if (waiting_for_ >= 0) board_.AskToWake(waiting_for_);
   }
 
-  // Begins the next call: numbers it and notes its signature.
-  void NextCall(const Signature& signature);
+  // Begins the next call: numbers it and notes its signature, whose Digest may
+  // be known.
+  void NextCall(const Signature& signature) {
+    NextCall(signature, Digest(signature));
+  }
+  void NextCall(const Signature& signature, uint64_t digest);
   // kReady when all peers have finished `call`, and the call before the line of
   // this one is used again.
-  Poll AwaitFinished(uint32_t call);
+  Poll AwaitFinished(uint32_t call) {
+    if (static_cast<int32_t>(floor_ - call) >= 0) return Poll::kReady;
+    return LookForFinished(call);
+  }
   // Where the body of this call's line goes; then it is shown to peers.
   LineBody& line() { return board_.mine().lines[call_ % kCallLines].body; }
-  void PostLine();
+  void PostLine() {
+    // release: body, record, and what was put into the outbox before.
+    board_.mine().lines[call_ % kCallLines].word.store(
+        (static_cast<uint64_t>(call_) << 32) | hash_,
+        std::memory_order_release);
+    board_.Published();
+  }
   // kReady when the peer has entered this call too, with the same signature;
   // kFailed if it has entered another one (the board has failed then).
   // `prologue`: operations that it had done before it posted its line.
-  Poll AwaitLine(int rank, uint32_t prologue);
+  Poll AwaitLine(int rank, uint32_t prologue) {
+    Peer& peer = peers_[rank];
+    if (peer.call == calls_) return Poll::kReady;
+    const CallLine& line = board_.block(rank).lines[call_ % kCallLines];
+    // acquire: see PostLine.
+    const uint64_t word = line.word.load(std::memory_order_acquire);
+    if (static_cast<uint32_t>(word >> 32) != call_) {
+      waiting_for_ = rank;
+      return Poll::kPending;
+    }
+    if (static_cast<uint32_t>(word) != hash_) {
+      FailMismatch(rank, static_cast<uint32_t>(word));
+      return Poll::kFailed;
+    }
+    peer.call = calls_;
+    peer.body = &line.body;
+    const uint64_t count = Count(call_, prologue);
+    if (Reached(count, peer.count)) peer.count = count;
+    return Poll::kReady;
+  }
   // kReady when the peer has done `done` operations of this call.
   Poll AwaitDone(int rank, uint32_t done) {
     const uint64_t target = Count(call_, done);
@@ -101,6 +135,7 @@ class BoardView {
     board_.mine().progress.store(count, std::memory_order_release);
     board_.Published();
   }
+  Poll LookForFinished(uint32_t call);
   bool SeenFinished(int rank, uint32_t call);
   void FailMismatch(int rank, uint32_t their_hash);
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/line_run.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include "absl/strings/str_format.h"
 
 namespace axon {
 namespace {
@@ -13,32 +16,67 @@ bool InHasBlocks(Collective collective) {
          collective == Collective::kScatter;
 }
 
+bool FromRoot(Collective collective) {
+  return collective == Collective::kBroadcast ||
+         collective == Collective::kScatter;
+}
+
+bool ToRoot(Collective collective) {
+  return collective == Collective::kReduce || collective == Collective::kGather;
+}
+
 }  // namespace
 
-void LineRun::Start(const CollectiveCall& call, const Signature& signature) {
-  call_ = call;
+size_t LineRun::InBytes(Collective collective, int ranks, size_t block_bytes) {
+  return block_bytes *
+         (InHasBlocks(collective) ? static_cast<size_t>(ranks) : 1);
+}
+
+LinePlan LineRun::Compile(const CollectiveCall& call,
+                          const Signature& signature, int ranks, int me) {
+  LinePlan plan;
+  plan.call = call;
+  plan.signature = signature;
+  plan.digest = Digest(signature);
+  plan.block_bytes = call.in_layout.length * call.element_size();
+  plan.in_bytes = InBytes(call.collective, ranks, plan.block_bytes);
+  if (InHasBlocks(call.collective)) {
+    plan.mine_at = static_cast<size_t>(me) * plan.block_bytes;
+  }
+  plan.inlined = plan.in_bytes <= kInlineBytes;
+  const bool from_root = FromRoot(call.collective);
+  const bool to_root = ToRoot(call.collective);
+  plan.writes = !from_root || me == call.root;
+  plan.reads = !to_root || me == call.root;
+  plan.all_enter = !from_root && plan.reads;
+  plan.first = from_root ? call.root : 0;
+  plan.last = from_root ? call.root + 1 : ranks;
+  return plan;
+}
+
+void LineRun::Start(const LinePlan& plan, const std::byte* in, std::byte* out,
+                    double factor) {
+  plan_ = &plan;
+  in_ = in;
+  out_ = out;
+  factor_ = factor;
   state_ = State::kEnter;
-  next_ = 0;
-  block_bytes_ = call.in_layout.length * call.element_size();
-  view_.NextCall(signature);
-}
-
-bool LineRun::Contributes(int rank) const {
-  const bool from_root = call_.collective == Collective::kBroadcast ||
-                         call_.collective == Collective::kScatter;
-  return !from_root || rank == call_.root;
-}
-
-bool LineRun::Reads() const {
-  const bool to_root = call_.collective == Collective::kReduce ||
-                       call_.collective == Collective::kGather;
-  return !to_root || view_.board().me() == call_.root;
+  next_ = plan.reads ? plan.first : plan.last;
+  view_.NextCall(plan.signature, plan.digest);
+  // My line of kCallLines calls ago must have been read by all; so must what I
+  // overwrite in the outbox.
+  const uint64_t line_before =
+      std::max<uint64_t>(view_.calls(), kCallLines) - kCallLines;
+  lease_ = {0, line_before};
+  if (plan.writes && !plan.inlined) {
+    lease_ = outbox_.Take(RoundUp(plan.in_bytes, kCacheLine), view_.calls(),
+                          line_before);
+  }
 }
 
 Poll LineRun::Step() {
   if (state_ == State::kEnter) {
-    // My line of kCallLines calls ago must have been read by all.
-    const Poll poll = view_.AwaitFinished(view_.call() - kCallLines);
+    const Poll poll = view_.AwaitFinished(static_cast<uint32_t>(lease_.after));
     if (poll != Poll::kReady) return poll;
     Write();
     view_.PostLine();
@@ -46,11 +84,16 @@ Poll LineRun::Step() {
     took_step_ = true;
   }
   if (state_ == State::kRead) {
-    for (; Reads() && next_ < view_.board().ranks(); ++next_) {
-      if (next_ == view_.board().me() || !Contributes(next_)) continue;
+    for (; next_ < plan_->last; ++next_) {
+      if (next_ == view_.board().me()) continue;
       const Poll poll = view_.AwaitLine(next_, 0);
       if (poll != Poll::kReady) return poll;
       took_step_ = true;
+      if (DataOf(next_) != nullptr) continue;
+      view_.board().Fail(absl::InternalError(
+          absl::StrFormat("the line of %s names memory outside its arena",
+                          view_.board().Describe(next_))));
+      return Poll::kFailed;
     }
     Finish();
     state_ = State::kDone;
@@ -59,60 +102,66 @@ Poll LineRun::Step() {
 }
 
 void LineRun::Write() {
-  if (!Contributes(view_.board().me())) return;
-  const size_t blocks = InHasBlocks(call_.collective)
-                            ? static_cast<size_t>(view_.board().ranks())
-                            : 1;
+  if (!plan_->writes) return;
   LineBody& body = view_.line();
-  if (block_bytes_ > 0) {
-    std::memcpy(body.data, call_.in, blocks * block_bytes_);
+  std::byte* to = body.data;
+  if (!plan_->inlined) {
+    body.place = {plan_->outbox_offset, lease_.position, 0, 0};
+    to = plan_->outbox_memory + lease_.position;
   }
-  body.factor = call_.factor;
+  if (plan_->in_bytes > 0) std::memcpy(to, in_, plan_->in_bytes);
+  body.factor = factor_;
+}
+
+const std::byte* LineRun::DataOf(int q) const {
+  const LineBody& body = *view_.peer(q).body;
+  if (plan_->inlined) return body.data;
+  const uint64_t position =
+      std::min<uint64_t>(body.place.position, outbox_.size());
+  return view_.board().InArena(q, body.place.outbox + position,
+                               plan_->in_bytes);
 }
 
 const std::byte* LineRun::BlockOf(int q) const {
-  const int me = view_.board().me();
-  const LineBody& body = q == me ? view_.line() : *view_.peer(q).body;
-  const bool blocks = InHasBlocks(call_.collective);
-  return body.data + (blocks ? static_cast<size_t>(me) * block_bytes_ : 0);
+  return (q == view_.board().me() ? in_ : DataOf(q)) + plan_->mine_at;
+}
+
+void LineRun::Reduce() {
+  const CollectiveCall& call = plan_->call;
+  const int n = view_.board().ranks(), me = view_.board().me();
+  const void* sources[kMaxLocalRanks];
+  double factors[kMaxLocalRanks];
+  for (int q = 0; q < n; ++q) sources[q] = BlockOf(q);
+  if (call.has_factor) {
+    for (int q = 0; q < n; ++q) {
+      factors[q] = q == me ? factor_ : view_.peer(q).body->factor;
+    }
+  }
+  void* out = out_;
+  call.reduce({sources, n, &out, 1, call.in_layout.length,
+               call.has_factor ? factors : nullptr, call.average ? n : 0});
 }
 
 void LineRun::Finish() {
-  const int n = view_.board().ranks();
-  if (Reads() && block_bytes_ > 0) {
-    if (call_.reduce != nullptr) {
-      const void* sources[kMaxLocalRanks];
-      double factors[kMaxLocalRanks];
-      for (int q = 0; q < n; ++q) {
-        sources[q] = BlockOf(q);
-        if (call_.has_factor) {
-          factors[q] = q == view_.board().me() ? call_.factor
-                                               : view_.peer(q).body->factor;
-        }
-      }
-      void* out = call_.out;
-      call_.reduce({sources, n, &out, 1, call_.in_layout.length,
-                    call_.has_factor ? factors : nullptr,
-                    call_.average ? n : 0});
-    } else if (call_.collective == Collective::kBroadcast ||
-               call_.collective == Collective::kScatter) {
-      std::memcpy(call_.out, BlockOf(call_.root), block_bytes_);
+  if (plan_->reads && plan_->block_bytes > 0) {
+    if (plan_->call.reduce != nullptr) {
+      Reduce();
     } else {
-      for (int q = 0; q < n; ++q) {
-        std::memcpy(call_.out + static_cast<size_t>(q) * block_bytes_,
-                    BlockOf(q), block_bytes_);
+      std::byte* to = out_;
+      for (int q = plan_->first; q < plan_->last; ++q) {
+        const std::byte* const from = BlockOf(q);
+        if (to != from) std::memcpy(to, from, plan_->block_bytes);
+        to += plan_->block_bytes;
       }
     }
   }
-  // Who has read everyone has seen everyone enter. Who has not tells the others
-  // that it needs nothing of this call any more.
-  bool all = Reads();
-  for (int q = 0; q < n; ++q) all = all && Contributes(q);
-  if (all) {
-    view_.AllEntered();
-  } else {
-    view_.Finish();
-  }
+  // Who has read everyone has seen everyone enter.
+  if (plan_->all_enter) view_.AllEntered();
+  // The others see that I need nothing of this call any more when I enter the
+  // next; but my next may wait for them to have left this one, if its place in
+  // the outbox is this one's, and if I do not read everyone I may not come so
+  // far.
+  if (!plan_->all_enter || !plan_->inlined) view_.Finish();
 }
 
 }  // namespace axon

@@ -1,26 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a call whose input fits into one call line: every rank that contributes
-// writes its whole input into its line, every rank that receives reads the
-// lines it needs. One exchange of one cache line, no outbox, no plan. It does
-// what the `one_shot` or `mesh` schedule of the collective does (a test
-// compares them). Belongs to the thread that runs the rank's calls.
+// Runs a small call in one exchange: every rank that contributes shows its
+// whole input, every rank that receives reads what it needs of it. Up to
+// kInlineBytes lie in the call line itself; more lie in the outbox, and the
+// line says where. It is a compiled plan: it does what the `one_shot` or `mesh`
+// schedule of the collective does (a test compares them), without a walk over
+// operations. Belongs to the thread that runs the rank's calls.
 #pragma once
 
 #include <utility>
 
 #include "engine/board_view.h"
 #include "engine/call.h"
+#include "engine/outbox.h"
 
 namespace axon {
 
+// What is the same in all calls of one shape on one rank. A plain value.
+struct LinePlan {
+  CollectiveCall call;  // the buffers do not count
+  Signature signature;
+  uint64_t digest = 0;      // of the signature
+  size_t block_bytes = 0;   // of one rank's part
+  size_t in_bytes = 0;      // of all input of a rank that contributes
+  size_t mine_at = 0;       // where my block begins in a peer's input
+  bool inlined = false;     // the input lies in the line
+  bool writes = false;      // I contribute
+  bool reads = false;       // I receive
+  bool all_enter = false;   // everybody contributes, and I read them all
+  int first = 0, last = 0;  // contributors: ranks [first, last)
+  std::byte* outbox_memory = nullptr;  // unless inlined
+  uint64_t outbox_offset = 0;          // of it in my arena
+};
+
 class LineRun final : public Work {
  public:
-  explicit LineRun(BoardView& view) : view_(view) {}
+  // Outboxes have room for this much and more.
+  static constexpr size_t kMostBytes = 4 << 10;
 
-  // Whether a call with that much input (bytes of all blocks) can run here.
-  static bool Fits(size_t in_bytes) { return in_bytes <= kInlineBytes; }
+  LineRun(BoardView& view, Outbox& outbox) : view_(view), outbox_(outbox) {}
 
-  void Start(const CollectiveCall& call, const Signature& signature);
+  // The input of one rank that a call of `count` elements a block shows.
+  static size_t InBytes(Collective collective, int ranks, size_t block_bytes);
+  static LinePlan Compile(const CollectiveCall& call,
+                          const Signature& signature, int ranks, int me);
+
+  // `plan` and the buffers are borrowed until the run is done.
+  // `plan.outbox_memory` is set by the caller where the call needs it (not
+  // inlined, and writes).
+  void Start(const LinePlan& plan, const std::byte* in, std::byte* out,
+             double factor = 1);
   Poll Step() override;
   bool TookStep() override { return std::exchange(took_step_, false); }
   void AskToWake() override { view_.AskToWake(); }
@@ -28,19 +56,24 @@ class LineRun final : public Work {
  private:
   enum class State { kEnter, kRead, kDone };
 
-  bool Contributes(int rank) const;
-  bool Reads() const;
   void Write();
   void Finish();
-  // The block of rank q's line that is meant for me.
+  void Reduce();
+  // The data of rank q that its line tells of; null if that cannot be true.
+  const std::byte* DataOf(int q) const;
+  // The block of rank q's input that is meant for me.
   const std::byte* BlockOf(int q) const;
 
   BoardView& view_;
-  CollectiveCall call_;
+  Outbox& outbox_;
+  const LinePlan* plan_ = nullptr;
+  const std::byte* in_ = nullptr;
+  std::byte* out_ = nullptr;
+  double factor_ = 1;
+  Outbox::Lease lease_;
   State state_ = State::kDone;
   bool took_step_ = false;
   int next_ = 0;  // the next rank whose line is to be read
-  size_t block_bytes_ = 0;
 };
 
 }  // namespace axon

@@ -10,14 +10,22 @@ namespace axon {
 
 class Turnstile {
  public:
-  // By the thread that makes calls.
-  uint64_t Take() { return next_.fetch_add(1, std::memory_order_relaxed); }
+  // By the thread that makes calls, the only writer of `next_`.
+  uint64_t Take() {
+    const uint64_t ticket = next_.load(std::memory_order_relaxed);
+    next_.store(ticket + 1, std::memory_order_relaxed);
+    return ticket;
+  }
   // acquire: all that the call before did is visible.
   bool MyTurn(uint64_t ticket) const {
     return serving_.load(std::memory_order_acquire) == ticket;
   }
-  // By the thread that ran the call whose turn it was; release, see MyTurn.
-  void Done() { serving_.fetch_add(1, std::memory_order_release); }
+  // By the thread that ran the call whose turn it was, for now the only writer
+  // of `serving_`; release, see MyTurn.
+  void Done() {
+    serving_.store(serving_.load(std::memory_order_relaxed) + 1,
+                   std::memory_order_release);
+  }
   bool idle() const {
     return serving_.load(std::memory_order_acquire) ==
            next_.load(std::memory_order_relaxed);

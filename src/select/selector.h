@@ -36,6 +36,8 @@ class Selector {
   // Costs of ranks that share memory on an ordinary machine.
   static CostModel SharedMemoryModel();
 
+  // Whether the user allows the row.
+  bool Allows(const Algorithm& row) const { return overrides_.Allows(row); }
   // The best; an error that says why nothing is left.
   absl::StatusOr<const Algorithm*> Choose(const Demand& demand) const;
   // All that apply and are allowed, best first.

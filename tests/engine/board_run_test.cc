@@ -95,8 +95,7 @@ class CaseRank {
     for (size_t i = 0; i < in_elements_; ++i) {
       in_[i] = Value(place_.me, i, round);
     }
-    run_.Start(MakeSetup(),
-               {static_cast<uint8_t>(kind()), 2, 0, case_.root, case_.count});
+    run_.Start(MakeSetup());
     ASSERT_TRUE(RunToEnd(run_)) << board_.failure();
     for (size_t i = 0; i < out_elements_; ++i) {
       const auto block = static_cast<int>(i / case_.count);
@@ -120,6 +119,7 @@ class CaseRank {
     setup.call.in_layout.length = case_.count;
     setup.call.out_layout.length = case_.count;
     setup.call.root = case_.root;
+    setup.Sign({static_cast<uint8_t>(kind()), 2, 0, case_.root, case_.count});
     if (IsReduction(kind())) {
       setup.call.reduce = FindReduce(DataType::kInt32, ReduceOp::kSum);
     }

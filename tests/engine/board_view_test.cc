@@ -132,10 +132,10 @@ TEST_F(BoardViewTest, EveryFieldOfASignatureCounts) {
   others[5].extra = 1;
   others[6].variant = CallVariant::kUneven;
   for (const Signature& other : others) {
-    EXPECT_NE(Mix(0, one), Mix(0, other));
-    EXPECT_NE(Mix(77, one), Mix(77, other));
+    EXPECT_NE(Digest(one), Digest(other));
+    EXPECT_NE(Mix(77, Digest(one)), Mix(77, Digest(other)));
   }
-  EXPECT_NE(Mix(0, one), Mix(1, one));
+  EXPECT_NE(Mix(0, Digest(one)), Mix(1, Digest(one)));
 }
 
 TEST_F(BoardViewTest, TwoRootsThatOnlySendAreFoundOneCallLater) {

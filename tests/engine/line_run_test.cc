@@ -3,6 +3,7 @@
 // same bits for every collective, type and operator.
 #include "engine/line_run.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +34,7 @@ class TwoWays {
         board_(heap.board(me)),
         view_(board_),
         outbox_(kOutbox),
-        by_line_(view_),
+        by_line_(view_, outbox_),
         by_plan_(view_, outbox_),
         outbox_memory_(heap.Allocate(me, kOutbox)) {}
 
@@ -61,9 +62,7 @@ class TwoWays {
     const Signature signature{static_cast<uint8_t>(collective),
                               static_cast<uint8_t>(type),
                               static_cast<uint8_t>(op), root, count};
-    call.out = line_out.data();
-    by_line_.Start(call, signature);
-    ASSERT_TRUE(RunToEnd(by_line_)) << board_.failure();
+    RunLine(call, signature, line_out.data());
     call.out = plan_out.data();
     RunPlan(call, signature);
     ASSERT_EQ(line_out, plan_out)
@@ -82,6 +81,16 @@ class TwoWays {
     }
   }
 
+  void RunLine(const CollectiveCall& call, const Signature& signature,
+               std::byte* out) {
+    LinePlan plan = LineRun::Compile(call, signature, ranks_, me_);
+    plan.outbox_memory = outbox_memory_;
+    plan.outbox_offset =
+        static_cast<uint64_t>(outbox_memory_ - board_.member(me_).arena);
+    by_line_.Start(plan, call.in, out, call.factor);
+    ASSERT_TRUE(RunToEnd(by_line_)) << board_.failure();
+  }
+
   void RunPlan(const CollectiveCall& call, const Signature& signature) {
     const bool one_shot = call.collective == Collective::kAllReduce;
     const Algorithm* row =
@@ -97,7 +106,8 @@ class TwoWays {
     setup.outbox_memory = outbox_memory_;
     setup.outbox_offset =
         static_cast<uint64_t>(outbox_memory_ - board_.member(me_).arena);
-    by_plan_.Start(setup, signature);
+    setup.Sign(signature);
+    by_plan_.Start(setup);
     ASSERT_TRUE(RunToEnd(by_plan_)) << board_.failure();
   }
 
@@ -111,14 +121,10 @@ class TwoWays {
   std::vector<std::byte> in_;
 };
 
-// The most elements of a block with which a call fits into a line.
-size_t Most(Collective collective, DataType type, int ranks) {
-  const bool per_rank = collective == Collective::kReduceScatter ||
-                        collective == Collective::kAlltoAll ||
-                        collective == Collective::kScatter;
+// The most elements of a block with which the input has at most `bytes`.
+size_t Most(Collective collective, DataType type, int ranks, size_t bytes) {
   if (collective == Collective::kBarrier) return 0;
-  return kInlineBytes / ElementSize(type) /
-         static_cast<size_t>(per_rank ? ranks : 1);
+  return bytes / LineRun::InBytes(collective, ranks, ElementSize(type));
 }
 
 class LineRunTest : public testing::TestWithParam<Collective> {};
@@ -138,8 +144,13 @@ TEST_P(LineRunTest, TheSameBitsAsThePlan) {
           if (ops > 1 && !ReductionSupported(type, op)) continue;
           for (const int root : {0, ranks - 1}) {
             for (const size_t count :
-                 {size_t{0}, std::min<size_t>(1, Most(collective, type, ranks)),
-                  Most(collective, type, ranks)}) {
+                 {size_t{0},
+                  std::min<size_t>(1,
+                                   Most(collective, type, ranks, kInlineBytes)),
+                  Most(collective, type, ranks, kInlineBytes),
+                  Most(collective, type, ranks, kInlineBytes) + 1,
+                  Most(collective, type, ranks, LineRun::kMostBytes)}) {
+              if (collective == Collective::kBarrier && count > 0) continue;
               rank.Compare(collective, type, op, root, count, ++seed);
               if (testing::Test::HasFatalFailure()) return;
             }
@@ -161,52 +172,87 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(Name(info.param));
     });
 
-TEST(LineRunTest, FitsWhatALineHolds) {
-  EXPECT_TRUE(LineRun::Fits(0));
-  EXPECT_TRUE(LineRun::Fits(kInlineBytes));
-  EXPECT_FALSE(LineRun::Fits(kInlineBytes + 1));
+TEST(LineRunTest, SmallInputLiesInTheLine) {
+  CollectiveCall call;
+  call.collective = Collective::kAlltoAll;
+  call.in_layout.length = kInlineBytes / 3;
+  const LinePlan inlined = LineRun::Compile(call, {}, 3, 1);
+  EXPECT_TRUE(inlined.inlined);
+  EXPECT_EQ(inlined.in_bytes, kInlineBytes);
+  EXPECT_EQ(inlined.mine_at, kInlineBytes / 3);
+  ++call.in_layout.length;
+  EXPECT_FALSE(LineRun::Compile(call, {}, 3, 1).inlined);
 }
 
+// Two ranks of one thread, and what their calls share.
+class LinePair {
+ public:
+  Poll Start(int rank, const LinePlan& plan, const void* in, void* out) {
+    run_[rank].Start(plan, static_cast<const std::byte*>(in),
+                     static_cast<std::byte*>(out));
+    return run_[rank].Step();
+  }
+  LineRun& run(int rank) { return run_[rank]; }
+  HeapBoard& heap() { return heap_; }
+  BoardView& view(int rank) { return view_[rank]; }
+
+ private:
+  HeapBoard heap_{2, 1 << 17, false};
+  BoardView view_[2] = {BoardView(heap_.board(0)), BoardView(heap_.board(1))};
+  Outbox outbox_[2] = {Outbox(kOutbox), Outbox(kOutbox)};
+  LineRun run_[2] = {LineRun(view_[0], outbox_[0]),
+                     LineRun(view_[1], outbox_[1])};
+};
+
 TEST(LineRunTest, ARootRunsAheadNoFurtherThanItsLines) {
-  HeapBoard heap(2, 1 << 17, false);
-  BoardView root_view(heap.board(0)), view(heap.board(1));
-  LineRun root(root_view), other(view);
+  LinePair pair;
   CollectiveCall call;
   call.collective = Collective::kBroadcast;
   call.type = DataType::kInt64;
   call.in_layout.length = call.out_layout.length = 1;
   int64_t in = 0, unused = 0, out = 0;
   const auto signature = Signature{1, 4, 0, 0, 1};
-  call.in = reinterpret_cast<std::byte*>(&in);
-  call.out = reinterpret_cast<std::byte*>(&unused);
+  const LinePlan root = LineRun::Compile(call, signature, 2, 0);
+  const LinePlan other = LineRun::Compile(call, signature, 2, 1);
   for (in = 1; in <= kCallLines; ++in) {
-    root.Start(call, signature);
-    ASSERT_EQ(root.Step(), Poll::kReady) << in;
-    EXPECT_TRUE(root.TookStep());
+    ASSERT_EQ(pair.Start(0, root, &in, &unused), Poll::kReady) << in;
+    EXPECT_TRUE(pair.run(0).TookStep());
   }
-  root.Start(call, signature);
-  EXPECT_EQ(root.Step(), Poll::kPending);
-  EXPECT_FALSE(root.TookStep());
-  call.out = reinterpret_cast<std::byte*>(&out);
+  EXPECT_EQ(pair.Start(0, root, &in, &unused), Poll::kPending);
+  EXPECT_FALSE(pair.run(0).TookStep());
   for (int64_t expected = 1; expected <= 3; ++expected) {
-    other.Start(call, signature);
-    ASSERT_EQ(other.Step(), Poll::kReady);
+    ASSERT_EQ(pair.Start(1, other, nullptr, &out), Poll::kReady);
     EXPECT_EQ(out, expected);
   }
-  EXPECT_EQ(root.Step(), Poll::kReady);
-  EXPECT_TRUE(root.TookStep());
+  EXPECT_EQ(pair.run(0).Step(), Poll::kReady);
+  EXPECT_TRUE(pair.run(0).TookStep());
 }
 
 TEST(LineRunTest, AMismatchFailsBothSides) {
-  HeapBoard heap(2, 1 << 17, false);
-  BoardView a(heap.board(0)), b(heap.board(1));
-  LineRun first(a), second(b);
+  LinePair pair;
+  const CollectiveCall call;
+  const LinePlan one = LineRun::Compile(call, {8, 0, 0, -1, 0}, 2, 0);
+  const LinePlan another = LineRun::Compile(call, {8, 0, 0, -1, 1}, 2, 1);
+  EXPECT_EQ(pair.Start(0, one, nullptr, nullptr), Poll::kPending);
+  EXPECT_EQ(pair.Start(1, another, nullptr, nullptr), Poll::kFailed);
+  EXPECT_EQ(pair.run(0).Step(), Poll::kFailed);
+}
+
+// What a peer's line says of its data is never trusted.
+TEST(LineRunTest, ALineThatNamesMemoryOutsideItsArenaFails) {
+  LinePair pair;
   CollectiveCall call;
-  first.Start(call, {8, 0, 0, -1, 0});
-  EXPECT_EQ(first.Step(), Poll::kPending);
-  second.Start(call, {8, 0, 0, -1, 1});
-  EXPECT_EQ(second.Step(), Poll::kFailed);
-  EXPECT_EQ(first.Step(), Poll::kFailed);
+  call.collective = Collective::kAllGather;
+  call.in_layout.length = call.out_layout.length = kInlineBytes + 1;
+  LinePlan plan = LineRun::Compile(call, {3, 0, 0, -1, 1}, 2, 0);
+  ASSERT_FALSE(plan.inlined);
+  std::vector<std::byte> outbox(kOutbox), in(kInlineBytes + 1), out(200);
+  plan.outbox_memory = outbox.data();
+  plan.outbox_offset = uint64_t{1} << 40;
+  EXPECT_EQ(pair.Start(0, plan, in.data(), out.data()), Poll::kPending);
+  EXPECT_EQ(pair.Start(1, plan, in.data(), out.data()), Poll::kFailed);
+  EXPECT_THAT(std::string(pair.heap().board(1).failure().message()),
+              testing::HasSubstr("outside its arena"));
 }
 
 }  // namespace

@@ -48,10 +48,10 @@ Mixed CallOf(uint32_t seed, int n, int ranks) {
     const bool barrier = call.collective == Collective::kBarrier;
     if (random() % 2 == 0) {
       call.row = nullptr;
+      const size_t most =
+          random() % 2 == 0 ? kInlineBytes : LineRun::kMostBytes;
       call.count =
-          barrier
-              ? 0
-              : 1 + random() % (kInlineBytes / 4 / static_cast<size_t>(ranks));
+          barrier ? 0 : 1 + random() % (most / 4 / static_cast<size_t>(ranks));
     } else if (!barrier) {
       call.count = 1 + random() % (random() % 8 == 0 ? 8000 : 300);
     }
@@ -75,7 +75,7 @@ class StressRank {
         board_(board),
         view_(board),
         outbox_(kOutbox),
-        line_run_(view_),
+        line_run_(view_, outbox_),
         board_run_(view_, outbox_),
         outbox_memory_(outbox_memory) {}
 
@@ -143,11 +143,18 @@ class StressRank {
     return Check(mixed, place, n);
   }
 
+  uint64_t OutboxOffset() const {
+    return static_cast<uint64_t>(outbox_memory_ - board_.member(me_).arena);
+  }
+
   Work& Start(const Mixed& mixed, const CollectiveCall& call) {
     const Signature signature{static_cast<uint8_t>(mixed.collective), 2, 0,
                               mixed.root, mixed.count};
     if (mixed.row == nullptr) {
-      line_run_.Start(call, signature);
+      line_plan_ = LineRun::Compile(call, signature, ranks_, me_);
+      line_plan_.outbox_memory = outbox_memory_;
+      line_plan_.outbox_offset = OutboxOffset();
+      line_run_.Start(line_plan_, call.in, call.out);
       return line_run_;
     }
     const Plan& plan = PlanOf(mixed);
@@ -160,9 +167,9 @@ class StressRank {
                     setup.cutting.piece_bytes());
     setup.scratch = scratch_.data();
     setup.outbox_memory = outbox_memory_;
-    setup.outbox_offset =
-        static_cast<uint64_t>(outbox_memory_ - board_.member(me_).arena);
-    board_run_.Start(setup, signature);
+    setup.outbox_offset = OutboxOffset();
+    setup.Sign(signature);
+    board_run_.Start(setup);
     return board_run_;
   }
 
@@ -194,6 +201,7 @@ class StressRank {
   BoardView view_;
   Outbox outbox_;
   LineRun line_run_;
+  LinePlan line_plan_;
   BoardRun board_run_;
   std::byte* outbox_memory_;
   std::map<std::pair<const Algorithm*, int>, std::unique_ptr<Plan>> plans_;
