@@ -41,6 +41,7 @@ COVERS = {
     "tests/api/cycles_test.cc": ["src/comm/process.cc"],
     "tests/api/meeting_test.cc": ["src/comm/membership.cc"],
     "tests/api/messages_test.cc": ["src/comm/tasks.cc"],
+    "tests/api/quick_test.cc": ["src/comm/quick.cc"],
     "tests/api/timeout_test.cc": ["src/comm/waiting.cc"],
 }
 COVERED_ELSEWHERE = {source: test for test, sources in COVERS.items()
