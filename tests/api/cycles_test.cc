@@ -17,6 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "tests/api/stage.h"
 #include "tests/support/processes.h"
+#include "tests/support/sanitizer.h"
 
 namespace axon {
 namespace {
@@ -79,7 +80,8 @@ std::string Compare(const Holdings& before, const Holdings& after) {
   constexpr int kSlackFds = 6;
   if (after.fds > before.fds + kSlackFds || after.threads > before.threads ||
       after.arena > before.arena ||
-      after.private_kib > before.private_kib + kSlackKiB) {
+      (!kAddressSanitizer &&
+       after.private_kib > before.private_kib + kSlackKiB)) {
     return absl::StrFormat(
         "descriptors %d to %d, threads %d to %d, arena %d to %d bytes, private "
         "memory %d to %d KiB",

@@ -96,6 +96,8 @@ TEST_P(LeftoversTest, AreNoneAfterAKillOfAll) {
           stage.Await(kReady, 3);
           // While they make their arenas, meet, and work.
           usleep(static_cast<useconds_t>(i < 8 ? i * 500 : i * 5000));
+          // At one moment for all: none sees another's death.
+          for (const pid_t pid : pids) kill(pid, SIGSTOP);
           for (const pid_t pid : pids) kill(pid, SIGKILL);
         });
     EXPECT_THAT(texts, testing::Each("signal 9"));
