@@ -22,7 +22,6 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-BLOCKS = 7
 SIZES = [8, 64, 1 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20, 32 << 20]
 TIMEOUT = datetime.timedelta(seconds=60)
 
@@ -83,7 +82,7 @@ def measure(rank, flags, environment):
         for size in SIZES:
             call, calls = Call(collective, size), calls_in_a_block(size)
             times = [[call.block_seconds(group, calls) for group in groups]
-                     for _ in range(BLOCKS + 1)][1:]  # the first warms up
+                     for _ in range(flags.blocks + 1)][1:]  # one warms up
             usec = {name: 1e6 * statistics.median(column)
                     for name, column in zip(names, zip(*times))}
             rows.append({"collective": collective, "size": size, "usec": usec})
@@ -104,6 +103,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backends", default="neuron,gloo")
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--blocks", type=int, default=7,
+                        help="blocks of calls that a time is the median of")
     parser.add_argument("--json", help="where to write the times")
     flags = parser.parse_args()
     with socket.socket() as listener:

@@ -80,7 +80,7 @@ std::string Compare(const Holdings& before, const Holdings& after) {
   constexpr int kSlackFds = 6;
   if (after.fds > before.fds + kSlackFds || after.threads > before.threads ||
       after.arena > before.arena ||
-      (!kAddressSanitizer &&
+      (!kMemoryGrows &&
        after.private_kib > before.private_kib + kSlackKiB)) {
     return absl::StrFormat(
         "descriptors %d to %d, threads %d to %d, arena %d to %d bytes, private "

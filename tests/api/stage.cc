@@ -127,7 +127,8 @@ std::string Member::Sum(double* buffer, size_t count, axonStream_t stream) {
     result = axonStreamSynchronize(stream);
     if (result != axonSuccess) return Outcome(result);
   }
-  if (result != axonSuccess) return Outcome(result, comm_);
+  // Not the communicator's: another thread may have aborted it.
+  if (result != axonSuccess) return Outcome(result);
   const double ranks_sum = ranks * (ranks - 1) / 2.0;
   for (size_t i = 0; i < count; ++i) {
     if (buffer[i] != ranks * value(i) + ranks_sum) {
@@ -144,7 +145,7 @@ std::string Member::SumUntilFailure(double* buffer, size_t count) {
 }
 
 std::string Member::Barrier() {
-  return Outcome(axonBarrier(comm_, nullptr), comm_);
+  return Outcome(axonBarrier(comm_, nullptr));
 }
 
 std::string Member::Query() {

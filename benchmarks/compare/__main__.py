@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares Axon with the other libraries a user could pick: ./dev compare.
+
+Installs the rivals in a folder of their own, runs every library and the floor
+in interleaved rounds, and writes CSV, JSON, Markdown and plots.
+"""
+
+import argparse
+import csv
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import cells  # noqa: E402
+import document  # noqa: E402
+import plots  # noqa: E402
+import rivals  # noqa: E402
+import rounds  # noqa: E402
+
+TORCH = rivals.HERE.parent / "torch_collectives.py"
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        model = next((line.split(":")[1].strip() for line in file
+                      if line.startswith("model name")), platform.machine())
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        flags = file.read()
+    vectors = next((name for name, flag in (
+        ("AVX-512", "avx512f"), ("AVX2", "avx2")) if flag in flags), "SSE4")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
+    return (f"{model}, {vectors}, {len(os.sched_getaffinity(0))} processors to "
+            f"use, {memory} GiB, Linux {platform.release()}.")
+
+
+def measure(folder, flags, errors):
+    entries = [entry for entry in rivals.entries(folder, flags.seconds)
+               if not flags.only or entry.name in flags.only]
+    rows = []
+    for number in range(flags.rounds):
+        for entry in entries:
+            found, where, error = rounds.burst(folder, entry)
+            print(f"round {number + 1}: {entry.name}, {entry.ranks} ranks: "
+                  f"{len(found)} cells, {where}{', FAILED' if error else ''}",
+                  flush=True)
+            if error:
+                errors[f"{entry.name}, {entry.ranks} ranks"] = error
+            rows += [dict(zip(cells.FIELDS, (number, where, *row)))
+                     for row in found]
+    return rows
+
+
+def torch_times(quick):
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory, "torch.json")
+        rivals.run([sys.executable, TORCH, "--backends", "neuron,gloo",
+                    "--json", path, "--blocks", 1 if quick else 7],
+                   timeout=600)
+        return json.loads(path.read_text(encoding="utf-8"))["rows"]
+
+
+def write(folder, rows, text, summary):
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "compare.csv", "w", encoding="utf-8",
+              newline="") as file:
+        writer = csv.DictWriter(file, cells.FIELDS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    (folder / "compare.json").write_text(
+        json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+    (folder / "compare.md").write_text(text, encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="./dev compare", description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true",
+                        help="one short round: a look, not a result")
+    parser.add_argument("--rounds", type=int, help="default: 4")
+    parser.add_argument("--only", type=lambda text: text.split(","),
+                        help="names of libraries, separated by commas")
+    parser.add_argument("--no-torch", action="store_true",
+                        help="leave torch.distributed out")
+    parser.add_argument("--rivals", type=pathlib.Path, required=True,
+                        help="where they are installed")
+    parser.add_argument("--lib", type=pathlib.Path, required=True,
+                        help="folder of libaxon.so")
+    parser.add_argument("--output", type=pathlib.Path, required=True)
+    flags = parser.parse_args()
+    flags.rounds = flags.rounds or (1 if flags.quick else 4)
+    flags.seconds = 0.005 if flags.quick else 0.02
+    folder = flags.rivals.resolve()
+    print("installing the rivals", flush=True)
+    errors = rivals.install(folder, flags.lib.resolve())
+    for name, error in errors.items():
+        print(f"{name} cannot be had: {error}")
+    rows = measure(folder, flags, errors)
+    times = [] if flags.no_torch else torch_times(flags.quick)
+    found = cells.medians(rows)
+    text = document.document(found, machine(), flags.rounds, errors, times)
+    write(flags.output, rows, text, {
+        "machine": machine(), "rounds": flags.rounds, "errors": errors,
+        "torch": times, "cells": [dict(key._asdict(), usec=value)
+                                  for key, value in sorted(found.items())]})
+    labels = [key.label for key in found]
+    where = max(("near", "far"), key=labels.count)
+    plots.draw(cells.Table(found, where), flags.output)
+    print(f"written to {flags.output}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except subprocess.TimeoutExpired as error:
+        sys.exit(f"{error.cmd} took more than {error.timeout} s")

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the programs in turn, each as one burst on an idle machine.
+
+A burst is labelled by the time of a cache line between the two processors
+before and after it, since a virtual machine may move between processors that
+share a cache ("near") and that do not ("far") at any time.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+BURST_SECONDS = 120
+IDLE_SHARE = 0.85
+IDLE_LOOKS = 30
+
+
+def label(nanoseconds):
+    if nanoseconds < 80:
+        return "near"
+    return "far" if nanoseconds > 120 else "mixed"
+
+
+def processor_times():
+    with open("/proc/stat", encoding="ascii") as file:
+        times = [int(word) for word in file.readline().split()[1:9]]
+    return sum(times), times[3] + times[4]
+
+
+def await_idle():
+    """Whether the machine became idle within some 15 s."""
+    for _ in range(IDLE_LOOKS):
+        before = processor_times()
+        time.sleep(0.5)
+        after = processor_times()
+        if after[1] - before[1] >= IDLE_SHARE * (after[0] - before[0]):
+            return True
+    return False
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def line_nanoseconds(folder):
+    return float(subprocess.run([folder / "line"], capture_output=True,
+                                text=True, timeout=60, check=True).stdout)
+
+
+def start(entry, directory, output):
+    """The processes of one burst; the first one's output is kept."""
+    environment = dict(os.environ, OMP_NUM_THREADS="1", **dict(
+        entry.environment))
+    port = free_port()
+    processes = []
+    for rank, words in enumerate(entry.commands):
+        if entry.axon:
+            environment.update(AXON_COMM_ID=f"127.0.0.1:{port}",
+                               AXON_RANK=str(rank), AXON_SIZE=str(entry.ranks))
+        processes.append(subprocess.Popen(
+            [word.replace("{directory}", directory) for word in words],
+            env=environment, stdin=subprocess.DEVNULL, stdout=output,
+            stderr=subprocess.PIPE, text=True, start_new_session=True))
+    return processes
+
+
+def end(processes):
+    """Ends what still runs of them, with all that they have started."""
+    for process in processes:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+
+
+def burst(folder, entry):
+    """(rows, label, error) of one run of a program. A row is what the program
+    printed: name, collective, type, ranks, bytes, median us, tenth us, calls.
+    """
+    quiet = await_idle()
+    before = label(line_nanoseconds(folder))
+    error = ""
+    with (tempfile.TemporaryDirectory() as directory,
+          tempfile.TemporaryFile("w+") as output):
+        processes = start(entry, directory, output)
+        deadline = time.monotonic() + BURST_SECONDS
+        try:
+            for process in processes:
+                _, text = process.communicate(
+                    timeout=max(0.1, deadline - time.monotonic()))
+                if process.returncode and not error:
+                    error = (text.strip() or
+                             f"ended with {process.returncode}")[-500:]
+        except subprocess.TimeoutExpired:
+            error = f"did not end within {BURST_SECONDS} s"
+        finally:
+            end(processes)
+        output.seek(0)
+        rows = [line.strip().split(",") for line in output]
+    after = label(line_nanoseconds(folder))
+    where = before if before == after else "mixed"
+    if not quiet:
+        where = "busy"
+    return [row for row in rows if len(row) == 8], where, error

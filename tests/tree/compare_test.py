@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""benchmarks/compare: labels, medians, ratios, targets, the document."""
+import importlib
+import sys
+
+import pytest
+
+from project import ROOT
+
+
+@pytest.fixture(scope="module")
+def compare():
+    """The modules of the folder by name, as its program imports them."""
+    folder = str(ROOT / "benchmarks" / "compare")
+    sys.path.insert(0, folder)
+    try:
+        yield {name: importlib.import_module(name) for name in (
+            "cells", "document", "rivals", "rounds", "targets")}
+    finally:
+        sys.path.remove(folder)
+
+
+def row(name, usec, *, collective="all_reduce", size=65536, ranks=2,
+        kind="float32", label="near"):
+    return {"round": 0, "label": label, "name": name, "collective": collective,
+            "type": kind, "ranks": str(ranks), "bytes": str(size),
+            "median_us": str(usec), "p10_us": str(usec), "calls": "7"}
+
+
+@pytest.mark.parametrize("nanoseconds, label", [
+    (30, "near"), (79, "near"), (100, "mixed"), (121, "far")])
+def test_labels(compare, nanoseconds, label):
+    assert compare["rounds"].label(nanoseconds) == label
+
+
+def test_medians_are_of_equal_labels_only(compare):
+    found = compare["cells"].medians(
+        [row("ompi", 1), row("ompi", 3), row("ompi", 8),
+         row("ompi", 99, label="far")])
+    assert sorted(found.values()) == [3, 99]
+
+
+def table(compare, rows, label="near"):
+    cells = compare["cells"]
+    return cells.Table(cells.medians(rows), label)
+
+
+def test_ratios_are_to_the_best_rival(compare):
+    found = table(compare, [row("axon", 2), row("axon-mapped", 1),
+                            row("ompi", 9), row("impi", 6),
+                            row("floor-push", 0.5), row("floor-pull", 0.8)])
+    assert found.ratio("axon", "all_reduce", 2, 65536) == 3
+    assert found.over_floor("axon-mapped", "all_reduce", 2, 65536) == 2
+    assert found.ratio("axon", "all_reduce", 4, 65536) is None
+    assert found.ratio("axon", "broadcast", 2, 65536) is None
+
+
+def verdict(compare, rows, what, target):
+    found = [v for v in compare["targets"].near(table(compare, rows))
+             if v.what == what and v.target == target]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize("usec, met", [(5, True), (5.2, False)])
+def test_a_target_is_met_or_missed(compare, usec, met):
+    what = "private all-reduce at 64 KiB, 4 MiB, 64 MiB"
+    found = verdict(compare, [row("axon", usec), row("impi", 6.1)], what,
+                    "at least 1.2×")
+    assert found.met is met
+    assert "all_reduce, 65536 B" in found.value
+
+
+def test_what_was_not_measured_is_neither(compare):
+    found = verdict(compare, [], "private reduce-scatter from 64 KiB",
+                    "at least 1.3×")
+    assert found.met is None
+    assert found.value == "not measured"
+
+
+def test_smoothness_is_by_doubling(compare):
+    # 16 times the time over 4 times the size: 4 a doubling.
+    found = verdict(compare, [row("axon", 1, size=4096),
+                              row("axon", 16, size=16384)],
+                    "smoothness", "a doubling costs at most 3.5×")
+    assert found.value.startswith("4.00×")
+    assert found.met is False
+
+
+def test_the_document_has_every_part(compare):
+    rows = [row(name, 2, ranks=ranks, label=label)
+            for name in ("axon", "axon-mapped", "impi", "floor-push")
+            for ranks in (2, 4) for label in ("near", "far")]
+    rows.append(row("axon", 3, kind="bfloat16"))
+    times = [{"collective": "all_reduce", "size": 8,
+              "usec": {"neuron": 4.0, "gloo": 400.0}}]
+    text = compare["document"].document(
+        compare["cells"].medians(rows), "A machine", 3, {"mpich": "no\nluck"},
+        times)
+    for heading in ("Targets, near", "Targets, far", "2 ranks, near, float32",
+                    "4 ranks, far, float32", "2 ranks, near, bfloat16",
+                    "torch.distributed", "What did not run"):
+        assert f"## {heading}" in text
+    assert "| all_reduce | 64 KiB | 2.00 | 2.00 | 2.00 | 2.00 | **1.00×** |" \
+        in text
+    assert "- mpich: no luck" in text
+    assert "**100.0×**" in text
+
+
+def test_each_rank_of_axon_is_a_process_and_rivals_start_themselves(compare):
+    entries = compare["rivals"].entries("/folder", 0.01)
+    for entry in entries:
+        assert len(entry.commands) == (
+            entry.ranks if entry.axon or entry.name == "gloo" else 1)
+    names = {(entry.name, entry.ranks) for entry in entries}
+    assert ("impi", 4) in names and ("mpich", 4) not in names
+
+
+def test_a_program_that_fails_is_told_of(compare, tmp_path, monkeypatch):
+    rounds = compare["rounds"]
+    monkeypatch.setattr(rounds, "await_idle", lambda: True)
+    monkeypatch.setattr(rounds, "line_nanoseconds", lambda folder: 40)
+    entry = compare["rivals"].Entry("bad", 2, (
+        ("sh", "-c", "echo a,b,c,2,8,1,1,7; echo why >&2; exit 3"),))
+    rows, where, error = rounds.burst(tmp_path, entry)
+    assert rows == [["a", "b", "c", "2", "8", "1", "1", "7"]]
+    assert (where, error) == ("near", "why")
+
+
+def test_a_program_that_hangs_is_ended(compare, tmp_path, monkeypatch):
+    rounds = compare["rounds"]
+    monkeypatch.setattr(rounds, "await_idle", lambda: False)
+    monkeypatch.setattr(rounds, "line_nanoseconds", lambda folder: 40)
+    monkeypatch.setattr(rounds, "BURST_SECONDS", 0.5)
+    entry = compare["rivals"].Entry("hangs", 2, (("sleep", "100"),))
+    rows, where, error = rounds.burst(tmp_path, entry)
+    assert (rows, where) == ([], "busy")
+    assert "did not end" in error
