@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The short way of blocking calls: what is left of a call whose shape has been
 // seen before, and that nothing stands in front of.
+#include <sched.h>
+
+#include <algorithm>
+
 #include "base/cpu.h"
 #include "comm/communicator.h"
 
@@ -8,17 +12,24 @@ namespace axon {
 namespace {
 
 // Looks at the peers so often before the waiting proper begins: ranks that call
-// together are within a microsecond of each other.
-constexpr int kLooks = 64;
+// together are within a microsecond of each other, or wait for a processor.
+constexpr int kSpins = 64;
+constexpr int kYields = 16;
 
-// The type of the run is known: no virtual calls.
+// The type of the run is known: no virtual calls. `spins` may be 0.
 template <typename Run>
-Poll StepShortly(Run& run, int looks) {
-  for (;;) {
-    const Poll poll = run.Run::Step();
-    if (poll != Poll::kPending || --looks < 0) return poll;
+Poll StepShortly(Run& run, int spins) {
+  Poll poll = run.Run::Step();
+  for (int i = 0; i < spins && poll == Poll::kPending; ++i) {
     CpuPause();
+    poll = run.Run::Step();
   }
+  if (spins > 0) return poll;
+  for (int i = 0; i < kYields && poll == Poll::kPending; ++i) {
+    sched_yield();
+    poll = run.Run::Step();
+  }
+  return poll;
 }
 
 }  // namespace
@@ -44,15 +55,15 @@ Communicator::Quick Communicator::RunQuickly(const CallShape& shape,
   }
   const uint64_t ticket = collectives_.Take();
   NoteMade();
-  const int looks = wait_policy_.spins == 0 ? 0 : kLooks;
+  const int spins = std::min(wait_policy_.spins, kSpins);
   on_lines_ = recipe.on_lines;
   Poll poll;
   if (on_lines_) {
     line_run_.Start(recipe.line, from, to);
-    poll = StepShortly(line_run_, looks);
+    poll = StepShortly(line_run_, spins);
   } else {
     board_run_.Start(recipe.setup);
-    poll = StepShortly(board_run_, looks);
+    poll = StepShortly(board_run_, spins);
   }
   if (poll != Poll::kReady) return {Quick::Outcome::kStarted, work, ticket};
   Done(collectives_);

@@ -57,7 +57,7 @@ class Waiter {
     }
     if (n < spins_ + policy_.yields) {
       if (Yield(n == spins_)) idle_ = spins_ + policy_.yields;
-      return n % 64 == 0;
+      return (n - spins_) % 64 == 63;
     }
     const uint32_t seen = doorbell_.rings.load(std::memory_order_seq_cst);
     ask();
