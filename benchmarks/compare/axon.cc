@@ -33,6 +33,7 @@ class Axon final : public compare::Library {
                           axonFloat64, axonMax, comm_, nullptr));
   }
   bool Has(Kind, Type) const override { return true; }
+  bool BroadcastsInPlace() const override { return true; }
   void* Allocate(size_t bytes) override {
     if (!mapped_) return Library::Allocate(bytes);
     void* memory = nullptr;
@@ -55,7 +56,8 @@ class Axon final : public compare::Library {
       case compare::kAlltoAll:
         return Require(axonAlltoAll(in, out, part, of, comm_, nullptr));
       case compare::kBroadcast:
-        return Require(axonBroadcast(in, out, count, of, root, comm_, nullptr));
+        return Require(
+            axonBcast(const_cast<void*>(in), count, of, root, comm_, nullptr));
       default:
         return Require(axonBarrier(comm_, nullptr));
     }

@@ -181,7 +181,7 @@ class Floor final : public compare::Library {
       case compare::kReduceScatter:
         return Sum(&out, 1, from, ranks_, part, false);
       case compare::kBroadcast:
-        std::memcpy(out, slots[root].data, bytes);
+        std::memcpy(in_[rank_], slots[root].data, bytes);
         return;
       default:
         for (int q = 0; q < ranks_; ++q) {
@@ -218,8 +218,8 @@ class Floor final : public compare::Library {
       case compare::kReduceScatter:
         return Sum(&out, 1, from, ranks_, part, stream);
       case compare::kBroadcast:
-        // Ranks rotate, so the output is written for all.
-        return Copy(out, in_[root], bytes, stream);
+        if (rank_ != root) Copy(in_[rank_], in_[root], bytes, stream);
+        return;
       default:
         for (int i = 0; i < ranks_; ++i) {
           const int q = (rank_ + i) % ranks_;

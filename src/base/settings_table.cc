@@ -84,7 +84,7 @@ constexpr SettingRow kRows[] = {
     Size("AXON_ARENA_SIZE", &Settings::arena_size, "0", 0, 64 * kTiB, 1, kOwn,
          "Bytes of address space reserved for shared memory in a process; 0: "
          "as much as the machine has memory."),
-    Size("AXON_OUTBOX_SIZE", &Settings::outbox_size, "4M", 256 * kKiB,
+    Size("AXON_OUTBOX_SIZE", &Settings::outbox_size, "2M", 256 * kKiB,
          64 * kMiB, 64 * kKiB, kAgree,
          "Bytes of a rank's outbox, from which its peers read data that does "
          "not lie in shared memory."),

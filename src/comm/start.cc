@@ -13,8 +13,9 @@
 namespace axon {
 namespace {
 
-// Pieces of this size fit several times into a core's cache.
-constexpr size_t kPreferredPiece = 32 << 10;
+// Pieces of this size fit several times into a core's cache, and are so long
+// that waiting for each other costs little.
+constexpr size_t kPreferredPiece = 128 << 10;
 
 Place PlaceOf(const Board& board, const CollectiveArgs& args) {
   return {board.ranks(), board.me(), args.root};

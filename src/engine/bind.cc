@@ -122,8 +122,9 @@ RankSteps Shape(const Schedule& schedule) {
   for (Step& step : rank.steps) {
     step.position = rank.shape.ops++;
     reading = reading || Receives(step.op->kind);
-    if (!reading) rank.shape.prologue = rank.shape.ops;
     if (step.send != nullptr) {
+      // What only this rank needs may wait until its line is posted.
+      if (!reading) rank.shape.prologue = rank.shape.ops;
       step.unit = rank.shape.units;
       rank.shape.units += step.send->source.count;
     }

@@ -17,34 +17,6 @@ HWY_BEFORE_NAMESPACE();
 namespace axon {
 namespace HWY_NAMESPACE {
 
-// `bytes` is at least a block of the widest vectors.
-void CopyLarge(uint8_t* to, const uint8_t* from, size_t bytes) {
-  const hn::ScalableTag<uint8_t> d;
-  const size_t step = hn::Lanes(d);
-  const size_t block = 4 * step;
-  // Stores that straddle cache lines cost twice: the first vector overlaps.
-  hn::StoreU(hn::LoadU(d, from), d, to);
-  size_t at = step - reinterpret_cast<uintptr_t>(to) % step;
-  for (; at + block <= bytes; at += block) {
-    if (at + block + kAhead <= bytes) PrefetchAhead(from + at, block);
-    const auto v0 = hn::LoadU(d, from + at);
-    const auto v1 = hn::LoadU(d, from + at + step);
-    const auto v2 = hn::LoadU(d, from + at + 2 * step);
-    const auto v3 = hn::LoadU(d, from + at + 3 * step);
-    hn::StoreU(v0, d, to + at);
-    hn::StoreU(v1, d, to + at + step);
-    hn::StoreU(v2, d, to + at + 2 * step);
-    hn::StoreU(v3, d, to + at + 3 * step);
-  }
-  // The last vectors overlap what is already copied.
-  for (; at + step <= bytes; at += step) {
-    hn::StoreU(hn::LoadU(d, from + at), d, to + at);
-  }
-  if (at < bytes) {
-    hn::StoreU(hn::LoadU(d, from + bytes - step), d, to + bytes - step);
-  }
-}
-
 int64_t Target() { return HWY_TARGET; }
 
 }  // namespace HWY_NAMESPACE
@@ -54,23 +26,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace axon {
 
-HWY_EXPORT(CopyLarge);
 HWY_EXPORT(Target);
 
-namespace {
-// Below, memcpy is as good and saves the dispatch.
-constexpr size_t kLarge = 256;
-}  // namespace
-
 void CopyBytes(void* destination, const void* source, size_t bytes) {
-  if (bytes == 0) return;  // either address may be null
-  if (bytes < kLarge) {
-    std::memcpy(destination, source, bytes);
-  } else {
-    HWY_DYNAMIC_DISPATCH(CopyLarge)
-    (static_cast<uint8_t*>(destination), static_cast<const uint8_t*>(source),
-     bytes);
-  }
+  if (bytes > 0) std::memcpy(destination, source, bytes);
 }
 
 void CopyToAll(const ReduceArgs& args, size_t bytes) {

@@ -45,8 +45,10 @@ using ReduceFn = void (*)(const ReduceArgs&);
 ReduceFn FindReduce(DataType type, ReduceOp op);
 bool ReductionSupported(DataType type, ReduceOp op);
 
-// memcpy for memory that another core wrote or will read: vector loops with
-// prefetch; falls back to memcpy for small sizes. No overlap.
+// memcpy, but either address may be null where there is nothing to copy. (On
+// machines that have them, memcpy uses string instructions, which write lines
+// that another core holds without reading them first: 1.3 to 2 times as fast as
+// a loop of vector stores, between caches.)
 void CopyBytes(void* destination, const void* source, size_t bytes);
 
 // The instruction set in use, as text ("AVX3", "SSE4").

@@ -35,7 +35,7 @@ struct LinePlan {
 class LineRun final : public Work {
  public:
   // Outboxes have room for this much and more.
-  static constexpr size_t kMostBytes = 4 << 10;
+  static constexpr size_t kMostBytes = 16 << 10;
 
   LineRun(BoardView& view, Outbox& outbox) : view_(view), outbox_(outbox) {}
 

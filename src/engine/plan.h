@@ -58,7 +58,7 @@ struct RankShape {
   uint32_t ops = 0;       // in an iteration
   uint32_t stages = 1;    // iterations of a call are slices + stages - 1
   uint32_t units = 0;     // pieces of its outbox that a slice takes
-  uint32_t prologue = 0;  // operations before it reads anything
+  uint32_t prologue = 0;  // up to the last it sends before it reads anything
   bool reads_me = false;
   Milestone last_read;  // of what I send, if reads_me
 };

@@ -151,7 +151,7 @@ TEST_F(SharedMemoryTest, OneMegabyteIsTooLittleForAnOutbox) {
   SKIP_IF_NOT_ALLOWED(texts);
   EXPECT_THAT(
       texts,
-      Each(AllOf(StartsWith("axonSystemError: reserve 4096 KiB of "
+      Each(AllOf(StartsWith("axonSystemError: reserve 2048 KiB of "
                             "shared memory in /dev/shm"),
                  HasSubstr("of 1024 KiB are free"), HasSubstr("--shm-size"),
                  HasSubstr("AXON_OUTBOX_SIZE"))));
@@ -189,8 +189,8 @@ TEST_F(SharedMemoryTest, OneRanksShortageIsToldToAll) {
     return JoinAndSum(stage, rank, 2, size_t{1} << 20);
   });
   SKIP_IF_NOT_ALLOWED(texts);
-  EXPECT_THAT(texts[1], StartsWith("axonSystemError: reserve 4096 KiB"));
-  EXPECT_THAT(texts[0], AllOf(StartsWith("axonSystemError: reserve 4096 KiB"),
+  EXPECT_THAT(texts[1], StartsWith("axonSystemError: reserve 2048 KiB"));
+  EXPECT_THAT(texts[0], AllOf(StartsWith("axonSystemError: reserve 2048 KiB"),
                               HasSubstr("[found by rank 1 ")));
 }
 

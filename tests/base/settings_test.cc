@@ -60,7 +60,7 @@ TEST_F(SettingsTest, Defaults) {
   EXPECT_EQ(s->shm, "auto");
   EXPECT_EQ(s->shm_dir, "/dev/shm");
   EXPECT_EQ(s->arena_size, 0);
-  EXPECT_EQ(s->outbox_size, 4 << 20);
+  EXPECT_EQ(s->outbox_size, 2 << 20);
   EXPECT_EQ(s->channel_size, 256 << 10);
   EXPECT_EQ(s->mapped_min, 16 << 10);
   EXPECT_EQ(s->spin, -1);
