@@ -127,6 +127,13 @@ HWY_INLINE void CopyFew(uint8_t* to, const uint8_t* from, size_t bytes) {
   }
 }
 
+// Whether loads and stores of a few whole lanes are one instruction.
+#undef AXON_HAVE_LANE_MASKS
+#define AXON_HAVE_LANE_MASKS (HWY_TARGET == HWY_AVX2)
+template <class Format>
+constexpr bool kLaneMasks = AXON_HAVE_LANE_MASKS &&
+                            sizeof(PackedLane<Format>) >= 4;
+
 // The first `bytes` bytes of a vector, fewer than VectorBytes; the lanes beyond
 // are 0.
 template <class Format>
@@ -138,6 +145,13 @@ HWY_INLINE hn::Vec<typename Format::D> LoadFew(const uint8_t* from,
   return Format::Widen(typename Format::D(),
                        hn::BitCast(typename Format::Packed(), raw));
 #else
+  if constexpr (kLaneMasks<Format>) {
+    const typename Format::Packed d;
+    return Format::Widen(
+        typename Format::D(),
+        hn::MaskedLoad(hn::FirstN(d, bytes / sizeof(PackedLane<Format>)), d,
+                       reinterpret_cast<const PackedLane<Format>*>(from)));
+  }
   HWY_ALIGN uint8_t buffer[kMaxVectorBytes<Format>] = {};
   CopyFew<kMaxVectorBytes<Format> >(buffer, from, bytes);
   return Load<Format>(buffer);
@@ -152,6 +166,13 @@ HWY_INLINE void StoreFew(hn::Vec<typename Format::D> v, uint8_t* to,
   const auto packed = Format::Narrow(typename Format::D(), v);
   hn::BlendedStore(hn::BitCast(d8, packed), hn::FirstN(d8, bytes), d8, to);
 #else
+  if constexpr (kLaneMasks<Format>) {
+    const typename Format::Packed d;
+    hn::BlendedStore(Format::Narrow(typename Format::D(), v),
+                     hn::FirstN(d, bytes / sizeof(PackedLane<Format>)), d,
+                     reinterpret_cast<PackedLane<Format>*>(to));
+    return;
+  }
   HWY_ALIGN uint8_t buffer[kMaxVectorBytes<Format>];
   Store<Format>(v, buffer);
   CopyFew<kMaxVectorBytes<Format> >(to, buffer, bytes);

@@ -85,15 +85,21 @@ Poll LineRun::Step() {
   }
   if (state_ == State::kRead) {
     for (; next_ < plan_->last; ++next_) {
-      if (next_ == view_.board().me()) continue;
+      if (next_ == view_.board().me()) {
+        blocks_[next_] = in_ + plan_->mine_at;
+        continue;
+      }
       const Poll poll = view_.AwaitLine(next_, 0);
       if (poll != Poll::kReady) return poll;
       took_step_ = true;
-      if (DataOf(next_) != nullptr) continue;
-      view_.board().Fail(absl::InternalError(
-          absl::StrFormat("the line of %s names memory outside its arena",
-                          view_.board().Describe(next_))));
-      return Poll::kFailed;
+      if (!Take(next_)) return Poll::kFailed;
+    }
+    if (plan_->block_bytes > 0 && plan_->reads) {
+      if (plan_->call.reduce != nullptr) {
+        Reduce();
+      } else {
+        Copy();
+      }
     }
     Finish();
     state_ = State::kDone;
@@ -113,48 +119,48 @@ void LineRun::Write() {
   body.factor = factor_;
 }
 
-const std::byte* LineRun::DataOf(int q) const {
+bool LineRun::Take(int q) {
   const LineBody& body = *view_.peer(q).body;
-  if (plan_->inlined) return body.data;
-  const uint64_t position =
-      std::min<uint64_t>(body.place.position, outbox_.size());
-  return view_.board().InArena(q, body.place.outbox + position,
-                               plan_->in_bytes);
-}
-
-const std::byte* LineRun::BlockOf(int q) const {
-  return (q == view_.board().me() ? in_ : DataOf(q)) + plan_->mine_at;
+  const std::byte* data = body.data;
+  if (!plan_->inlined) {
+    const uint64_t position =
+        std::min<uint64_t>(body.place.position, outbox_.size());
+    data =
+        view_.board().InArena(q, body.place.outbox + position, plan_->in_bytes);
+    if (data == nullptr) {
+      view_.board().Fail(absl::InternalError(
+          absl::StrFormat("the line of %s names memory outside its arena",
+                          view_.board().Describe(q))));
+      return false;
+    }
+  }
+  blocks_[q] = data + plan_->mine_at;
+  return true;
 }
 
 void LineRun::Reduce() {
   const CollectiveCall& call = plan_->call;
   const int n = view_.board().ranks(), me = view_.board().me();
-  const void* sources[kMaxLocalRanks];
   double factors[kMaxLocalRanks];
-  for (int q = 0; q < n; ++q) sources[q] = BlockOf(q);
   if (call.has_factor) {
     for (int q = 0; q < n; ++q) {
       factors[q] = q == me ? factor_ : view_.peer(q).body->factor;
     }
   }
   void* out = out_;
-  call.reduce({sources, n, &out, 1, call.in_layout.length,
+  call.reduce({blocks_, n, &out, 1, call.in_layout.length,
                call.has_factor ? factors : nullptr, call.average ? n : 0});
 }
 
-void LineRun::Finish() {
-  if (plan_->reads && plan_->block_bytes > 0) {
-    if (plan_->call.reduce != nullptr) {
-      Reduce();
-    } else {
-      std::byte* to = out_;
-      for (int q = plan_->first; q < plan_->last; ++q) {
-        const std::byte* const from = BlockOf(q);
-        if (to != from) std::memcpy(to, from, plan_->block_bytes);
-        to += plan_->block_bytes;
-      }
-    }
+void LineRun::Copy() {
+  std::byte* to = out_;
+  for (int q = plan_->first; q < plan_->last; ++q) {
+    if (to != blocks_[q]) std::memcpy(to, blocks_[q], plan_->block_bytes);
+    to += plan_->block_bytes;
   }
+}
+
+void LineRun::Finish() {
   // Who has read everyone has seen everyone enter.
   if (plan_->all_enter) view_.AllEntered();
   // The others see that I need nothing of this call any more when I enter the

@@ -57,12 +57,12 @@ class LineRun final : public Work {
   enum class State { kEnter, kRead, kDone };
 
   void Write();
-  void Finish();
+  // Takes what rank q's line, which has come, tells of; false if that cannot be
+  // true.
+  bool Take(int q);
   void Reduce();
-  // The data of rank q that its line tells of; null if that cannot be true.
-  const std::byte* DataOf(int q) const;
-  // The block of rank q's input that is meant for me.
-  const std::byte* BlockOf(int q) const;
+  void Copy();
+  void Finish();
 
   BoardView& view_;
   Outbox& outbox_;
@@ -74,6 +74,8 @@ class LineRun final : public Work {
   State state_ = State::kDone;
   bool took_step_ = false;
   int next_ = 0;  // the next rank whose line is to be read
+  // The block of each rank's input that is meant for me.
+  const void* blocks_[kMaxLocalRanks] = {};
 };
 
 }  // namespace axon

@@ -10,7 +10,7 @@ namespace axon {
 bool Waiter::Yield(bool first) {
   if (first) yields_began_ns_ = NowNs();
   sched_yield();
-  return NowNs() - yields_began_ns_ > kLongestYieldNs;
+  return NowNs() - yields_began_ns_ > policy_.longest_yield_ns;
 }
 
 }  // namespace axon

@@ -16,7 +16,10 @@ struct WaitPolicy {
   int spins = 4000;  // polls before the first yield; 0 when ranks outnumber
                      // the CPUs they may use
   int yields = 200;  // yields before the first sleep, but no more than fit
-                     // into kLongestYieldNs
+                     // into longest_yield_ns
+  // Where others have work, a yield may take milliseconds, and the scheduler
+  // prefers threads that wake from sleep: yielding on would be slow.
+  int64_t longest_yield_ns = 2'000'000;
 };
 
 class Waiter {
@@ -77,10 +80,6 @@ class Waiter {
   static constexpr int64_t kFirstSleepUs = 1000;
   static constexpr int64_t kLongestSleepUs = 50'000;
   static constexpr int64_t kUnfencedSleepUs = 500;
-
-  // Where others have work, a yield may take milliseconds, and the scheduler
-  // prefers threads that wake from sleep: yielding on would be slow.
-  static constexpr int64_t kLongestYieldNs = 2'000'000;
 
   // Whether the yields since the `first` have taken too long.
   bool Yield(bool first);
