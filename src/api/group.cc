@@ -40,9 +40,10 @@ struct CallState {
 absl::Status RunInits(std::vector<std::function<absl::Status()>> inits) {
   std::vector<absl::Status> results(inits.size());
   std::vector<std::thread> threads;
-  for (size_t i = 0; i < inits.size(); ++i) {
+  for (size_t i = 1; i < inits.size(); ++i) {
     threads.emplace_back([&, i] { results[i] = inits[i](); });
   }
+  if (!inits.empty()) results[0] = inits[0]();
   for (std::thread& thread : threads) thread.join();
   for (const absl::Status& result : results) {
     if (!result.ok()) return result;

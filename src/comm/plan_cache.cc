@@ -48,9 +48,11 @@ absl::Status ProveRow(const Algorithm& algorithm, const Call& call) {
 absl::StatusOr<PlanCache::Found> PlanCache::Find(const Demand& demand,
                                                  int root) {
   const int size = std::bit_width(demand.block_bytes) % kSizes;
-  Choice& choice =
+  std::vector<Choice>& choices =
       choices_[static_cast<size_t>(demand.collective)]
-              [demand.rank_order ? 1 : 0][static_cast<size_t>(size)];
+              [demand.rank_order ? 1 : 0];
+  if (choices.empty()) choices.resize(kSizes);
+  Choice& choice = choices[static_cast<size_t>(size)];
   if (choice.algorithm == nullptr) {
     // Every rank asks about the same size of the class.
     Demand typical = demand;

@@ -45,9 +45,8 @@ class PlanCache {
   int rank_, ranks_;
   bool check_;
   Selector selector_;
-  // [collective][in rank order][log2 of the size]
-  std::array<std::array<std::array<Choice, kSizes>, 2>, kNumCollectives>
-      choices_;
+  // [collective][in rank order]; [log2 of the size], made at first use.
+  std::array<std::array<std::vector<Choice>, 2>, kNumCollectives> choices_;
   struct Made {
     const Algorithm* algorithm;
     int root;
