@@ -4,6 +4,15 @@
 #include <algorithm>
 
 namespace axon {
+namespace {
+
+// A result that goes to an outbox too is written to its first place and copied
+// on from the cache in parts of this size: a reader may hold the outbox's
+// lines, and copies write those without reading them first (see CopyBytes),
+// which the stores of a reduction do not.
+constexpr size_t kCopiedOn = 32 << 10;
+
+}  // namespace
 
 Walker MemoryOf(const CollectiveCall& call, const Cutting& cutting,
                 std::byte* scratch, Span span, int slice) {
@@ -47,8 +56,8 @@ void Pass::Copy(Walker bound, size_t element_size) {
 void Pass::Combine(Walker bound, const CollectiveCall& call, int divisor) {
   from_.resize(sources_.size());
   to_.resize(destinations_.size());
-  ReduceArgs args{from_.data(), static_cast<int>(from_.size()), to_.data(),
-                  static_cast<int>(to_.size()), 0};
+  ReduceArgs args{from_.data(), static_cast<int>(from_.size()), to_.data(), 1,
+                  0};
   if (call.has_factor) args.factors = factors_.data();
   args.divisor = divisor;
   const size_t size = call.element_size();
@@ -63,8 +72,12 @@ void Pass::Combine(Walker bound, const CollectiveCall& call, int divisor) {
       to_[i] = const_cast<std::byte*>(destinations_[i].at());
     }
     if (count == 0) break;
+    if (to_.size() > 1) count = std::min(count, kCopiedOn / size);
     args.count = count;
     call.reduce(args);
+    for (size_t i = 1; i < to_.size(); ++i) {
+      CopyBytes(to_[i], to_[0], count * size);
+    }
     for (Walker& source : sources_) source.Skip(count, size);
     for (Walker& destination : destinations_) destination.Skip(count, size);
     bound.Skip(count, size);
