@@ -14,6 +14,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
@@ -23,6 +24,7 @@ import plots  # noqa: E402
 import rivals  # noqa: E402
 import rounds  # noqa: E402
 
+TORCH_SIZES = (8, *(16 << 2 * i for i in range(12)))
 TORCH = rivals.HERE.parent / "torch_collectives.py"
 
 
@@ -39,13 +41,19 @@ def machine():
             f"use, {memory} GiB, Linux {platform.release()}.")
 
 
-def measure(folder, flags, errors):
+def measure(folder, flags, patience, errors):
+    """The rows of all rounds; no burst begins after flags.limit seconds."""
+    deadline = time.monotonic() + flags.limit
     entries = [entry for entry in rivals.entries(folder, flags.seconds)
                if not flags.only or entry.name in flags.only]
     rows = []
     for number in range(flags.rounds):
         for entry in entries:
-            found, where, error = rounds.burst(folder, entry)
+            if time.monotonic() > deadline:
+                errors["the rest"] = (
+                    f"{flags.limit} s had passed in round {number + 1}")
+                return rows
+            found, where, error = rounds.burst(folder, entry, patience)
             print(f"round {number + 1}: {entry.name}, {entry.ranks} ranks: "
                   f"{len(found)} cells, {where}{', FAILED' if error else ''}",
                   flush=True)
@@ -56,13 +64,22 @@ def measure(folder, flags, errors):
     return rows
 
 
-def torch_times(quick):
+def torch_times(folder, quick, patience, errors):
+    """What torch_collectives.py found, and where; None if it failed."""
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory, "torch.json")
-        rivals.run([sys.executable, TORCH, "--backends", "neuron,gloo",
-                    "--json", path, "--blocks", 1 if quick else 7],
-                   timeout=600)
-        return json.loads(path.read_text(encoding="utf-8"))["rows"]
+        entry = rivals.Entry("torch", 2, ((
+            sys.executable, str(TORCH), "--json", str(path),
+            "--backends", "neuron,neuron-mapped,gloo,fake", "--bfloat16",
+            "--sizes", ",".join(map(str, TORCH_SIZES)),
+            "--calls", "20" if quick else "60",
+            "--blocks", "1" if quick else "5"),), limit=300)
+        _, where, error = rounds.burst(folder, entry, patience)
+        print(f"torch: {where}{', FAILED' if error else ''}", flush=True)
+        if error:
+            errors["torch"] = error
+            return None
+        return dict(json.loads(path.read_text(encoding="utf-8")), label=where)
 
 
 def write(folder, rows, text, summary):
@@ -95,18 +112,21 @@ def main():
     flags = parser.parse_args()
     flags.rounds = flags.rounds or (1 if flags.quick else 4)
     flags.seconds = 0.005 if flags.quick else 0.02
+    flags.limit = 200 if flags.quick else 840
+    patience = rounds.Patience(30 if flags.quick else 240)
     folder = flags.rivals.resolve()
     print("installing the rivals", flush=True)
     errors = rivals.install(folder, flags.lib.resolve())
     for name, error in errors.items():
         print(f"{name} cannot be had: {error}")
-    rows = measure(folder, flags, errors)
-    times = [] if flags.no_torch else torch_times(flags.quick)
+    rows = measure(folder, flags, patience, errors)
+    torch = None if flags.no_torch else torch_times(
+        folder, flags.quick, patience, errors)
     found = cells.medians(rows)
-    text = document.document(found, machine(), flags.rounds, errors, times)
+    text = document.document(found, machine(), flags.rounds, errors, torch)
     write(flags.output, rows, text, {
         "machine": machine(), "rounds": flags.rounds, "errors": errors,
-        "torch": times, "cells": [dict(key._asdict(), usec=value)
+        "torch": torch, "cells": [dict(key._asdict(), usec=value)
                                   for key, value in sorted(found.items())]})
     labels = [key.label for key in found]
     where = max(("near", "far"), key=labels.count)

@@ -33,25 +33,25 @@ class Table:
     def get(self, name, collective, ranks, size, kind="float32"):
         return self.cells.get((name, collective, kind, ranks, size))
 
-    def names(self, ranks):
-        return sorted({key[0] for key in self.cells if key[3] == ranks})
+    def names(self, ranks, kind="float32"):
+        return sorted({key[0] for key in self.cells if key[2:4] == (kind, ranks)})
 
-    def sizes(self, collective, ranks):
+    def sizes(self, collective, ranks, kind="float32"):
         return sorted({key[4] for key in self.cells
-                       if key[1] == collective and key[3] == ranks})
+                       if key[1:4] == (collective, kind, ranks)})
 
-    def best(self, collective, ranks, size, names=None):
+    def best(self, collective, ranks, size, names=None, kind="float32"):
         """(us, name) of the fastest rival, or of `names`; None."""
         found = [(value, key[0]) for key, value in self.cells.items()
-                 if key[1:] == (collective, "float32", ranks, size)
+                 if key[1:] == (collective, kind, ranks, size)
                  and (key[0] in names if names else
                       key[0] not in OURS + FLOORS)]
         return min(found, default=None)
 
-    def ratio(self, name, collective, ranks, size):
+    def ratio(self, name, collective, ranks, size, kind="float32"):
         """How many times faster `name` is than the best rival; None."""
-        best = self.best(collective, ranks, size)
-        mine = self.get(name, collective, ranks, size)
+        best = self.best(collective, ranks, size, kind=kind)
+        mine = self.get(name, collective, ranks, size, kind)
         return best[0] / mine if best and mine else None
 
     def over_floor(self, name, collective, ranks, size):

@@ -29,7 +29,7 @@ constexpr size_t kStreamFrom = size_t{16} << 20;
 
 struct alignas(128) Slot {
   std::atomic<uint64_t> number;
-  alignas(64) char data[kSmall];
+  char data[kSmall];  // the first 56 bytes share the number's line
 };
 struct Shared {
   struct alignas(128) Rank {
@@ -116,6 +116,7 @@ class Floor final : public compare::Library {
     return allocated_++ == 0 ? in_[rank_] : out_[rank_];
   }
   bool Has(Kind, Type type) const override { return type == compare::kFloat32; }
+  bool BroadcastsInPlace() const override { return true; }
   void Barrier() override {
     ++arrived_;
     shared_->ranks[rank_].arrived.store(arrived_, std::memory_order_release);

@@ -5,6 +5,8 @@
 // number, the slowest rank's; a cell is the median of its samples. From 4 KiB
 // up inputs are written anew and outputs read between samples, untimed: a
 // buffer that nobody touches stays in the caches that the last call left it in.
+// Before a cell is timed its results are checked, with another input on each
+// rank and, of a broadcast, from each root.
 #pragma once
 
 #include <algorithm>
@@ -77,7 +79,7 @@ class Measurement {
         options_(options),
         in_(static_cast<char*>(library.Allocate(kMost))),
         out_(static_cast<char*>(library.Allocate(kMost))) {
-    Fill(in_, kMost);
+    Fill(in_, kMost, 1);
     std::memset(out_, 0, kMost);
   }
 
@@ -90,58 +92,96 @@ class Measurement {
         continue;
       }
       for (size_t bytes = 8; bytes <= kMost; bytes *= bytes == 8 ? 2 : 4) {
-        Cell(kind, bytes);
+        if (bytes >= SmallestOf(kind)) Cell(kind, bytes);
       }
     }
   }
 
  private:
-  // Ones.
-  void Fill(char* to, size_t bytes) const {
+  // A byte count below it cannot be cut into a part for each rank.
+  size_t SmallestOf(Kind kind) const {
+    const bool whole = kind == kAllReduce || kind == kBroadcast;
+    return whole
+               ? 0
+               : SizeOf(options_.type) * static_cast<size_t>(library_.ranks());
+  }
+
+  // `value` is a small whole number, which bfloat16 holds too.
+  void Fill(char* to, size_t bytes, float value) const {
     if (options_.type == kFloat32) {
-      std::fill_n(reinterpret_cast<float*>(to), bytes / 4, 1.0F);
-    } else {
-      std::fill_n(reinterpret_cast<uint16_t*>(to), bytes / 2, uint16_t{0x3f80});
+      std::fill_n(reinterpret_cast<float*>(to), bytes / 4, value);
+      return;
     }
+    uint32_t bits = 0;
+    std::memcpy(&bits, &value, 4);
+    std::fill_n(reinterpret_cast<uint16_t*>(to), bytes / 2,
+                static_cast<uint16_t>(bits >> 16));
+  }
+
+  const char* OutputOf(Kind kind) const {
+    return kind == kBroadcast && library_.BroadcastsInPlace() ? in_ : out_;
   }
 
   void Touch(Kind kind, size_t bytes) {
     const auto p = static_cast<size_t>(library_.ranks());
-    const char* out =
-        kind == kBroadcast && library_.BroadcastsInPlace() ? in_ : out_;
+    const char* out = OutputOf(kind);
     const size_t read = kind == kReduceScatter ? bytes / p : bytes;
     char sum = 0;
     for (size_t i = 0; i < read; i += 64) {
       sum = static_cast<char>(sum + out[i]);
     }
     sink_ = sum;
-    Fill(in_, kind == kAllGather ? bytes / p : bytes);
+    Fill(in_, kind == kAllGather ? bytes / p : bytes, 1);
   }
 
-  void Check(Kind kind, size_t count) const {
+  float At(const char* buffer, size_t i) const {
+    uint32_t bits = 0;
+    if (options_.type == kFloat32) {
+      std::memcpy(&bits, buffer + 4 * i, 4);
+    } else {
+      uint16_t half = 0;
+      std::memcpy(&half, buffer + 2 * i, 2);
+      bits = uint32_t{half} << 16;
+    }
+    float value = 0;
+    std::memcpy(&value, &bits, 4);
+    return value;
+  }
+
+  // What element i of the result is if rank r's input is r + 1 throughout.
+  float Expected(Kind kind, size_t count, size_t i, int root) const {
+    const int p = library_.ranks();
+    switch (kind) {
+      case kAllReduce:
+      case kReduceScatter:
+        return static_cast<float>(p * (p + 1) / 2);
+      case kBroadcast:
+        return static_cast<float>(root + 1);
+      default:
+        return static_cast<float>(i / (count / static_cast<size_t>(p)) + 1);
+    }
+  }
+
+  void CheckOnce(Kind kind, size_t count) {
     if (kind == kBarrier) return;
-    const auto p = static_cast<size_t>(library_.ranks());
-    const char* out =
-        kind == kBroadcast && library_.BroadcastsInPlace() ? in_ : out_;
-    const size_t last = (kind == kReduceScatter ? count / p : count) - 1;
-    const bool sums = kind == kAllReduce || kind == kReduceScatter;
-    const auto expected = static_cast<float>(sums ? p : 1);
-    for (const size_t i : {size_t{0}, last / 2, last}) {
-      uint32_t bits = 0;
-      if (options_.type == kFloat32) {
-        std::memcpy(&bits, out + 4 * i, 4);
-      } else {
-        uint16_t half = 0;
-        std::memcpy(&half, out + 2 * i, 2);
-        bits = uint32_t{half} << 16;
+    const int p = library_.ranks();
+    const size_t bytes = count * SizeOf(options_.type);
+    const size_t results =
+        kind == kReduceScatter ? count / static_cast<size_t>(p) : count;
+    for (int root = 0; root < (kind == kBroadcast ? p : 1); ++root) {
+      Fill(in_, bytes, static_cast<float>(library_.rank() + 1));
+      Fill(out_, bytes, 0);
+      library_.Barrier();
+      library_.Run(kind, options_.type, in_, out_, count, root);
+      library_.Barrier();
+      for (size_t i = 0; i < results; ++i) {
+        const float value = At(OutputOf(kind), i);
+        if (value == Expected(kind, count, i, root)) continue;
+        std::fprintf(stderr, "%s: %s of %zu elements, %d ranks: [%zu] is %g\n",
+                     options_.name, kKindNames[kind], count, p, i,
+                     static_cast<double>(value));
+        std::exit(1);
       }
-      float value = 0;
-      std::memcpy(&value, &bits, 4);
-      if (value == expected) continue;
-      std::fprintf(stderr, "%s: %s of %zu elements: [%zu] is %g, not %g\n",
-                   options_.name, kKindNames[kind], count, i,
-                   static_cast<double>(value), static_cast<double>(expected));
-      std::exit(1);
     }
   }
 
@@ -157,7 +197,7 @@ class Measurement {
   void Cell(Kind kind, size_t bytes) {
     const auto p = static_cast<size_t>(library_.ranks());
     size_t count = bytes / SizeOf(options_.type);
-    if (kind != kBarrier) count = std::max(count / p, size_t{1}) * p;
+    if (SmallestOf(kind) != 0) count = count / p * p;
     turn_ = 0;
     for (int i = 0; i < 4; ++i) Timed(kind, count, 1);
     library_.Barrier();
@@ -168,6 +208,8 @@ class Measurement {
         touched || guess[0] > 1e-4
             ? 1
             : std::min(200, static_cast<int>(2e-4 / guess[0]) + 1);
+    CheckOnce(kind, count);
+    Fill(in_, count * SizeOf(options_.type), 1);
     const int samples = std::clamp(
         static_cast<int>(options_.seconds / (guess[0] * calls)), 7, 400);
     std::vector<double> times(static_cast<size_t>(samples));
@@ -176,7 +218,6 @@ class Measurement {
       library_.Barrier();
       time = Timed(kind, count, calls);
     }
-    Check(kind, count);
     library_.Max(&times);
     std::sort(times.begin(), times.end());
     if (library_.rank() != 0) return;

@@ -34,6 +34,7 @@ class Entry:
     commands: tuple
     environment: tuple = ()  # ((name, value), ...)
     axon: bool = False
+    limit: float = 120  # seconds
 
 
 def run(words, **more):
@@ -131,8 +132,8 @@ def entries(folder, seconds):
     mpich5 = (("LD_LIBRARY_PATH", f"{folder}/m5:{folder}/mpich5/lib:"
                f"{folder}/mpich5/lib/mpich"),)
 
-    def mpi(name, ranks, words, program, environment):
-        command = (*words, f"{folder}/{program}", name, str(seconds))
+    def mpi(name, ranks, words, program, environment, kind="float32"):
+        command = (*words, f"{folder}/{program}", name, str(seconds), kind)
         return Entry(name, ranks, (command,), environment)
 
     def each(name, ranks, words, environment=(), axon=False):
@@ -152,6 +153,7 @@ def entries(folder, seconds):
                           "-bind-to", "core"), "mpi.mpich", mpich5),
         mpi("impi", 2, (hydra, "-np", "2"), "mpi.mpich", intel),
         mpi("oneccl", 2, (hydra, "-np", "2"), "oneccl", intel),
+        mpi("oneccl", 2, (hydra, "-np", "2"), "oneccl", intel, "bfloat16"),
         mpi("ompi", 4, ("mpirun.openmpi", "--oversubscribe", "-np", "4",
                         "--bind-to", "none"), "mpi.ompi", root),
         mpi("ompi5", 4, (f"{folder}/ompi5/bin/mpirun", "--map-by",

@@ -13,9 +13,8 @@ import subprocess
 import tempfile
 import time
 
-BURST_SECONDS = 120
 IDLE_SHARE = 0.85
-IDLE_LOOKS = 30
+IDLE_SECONDS = 15
 
 
 def label(nanoseconds):
@@ -30,15 +29,28 @@ def processor_times():
     return sum(times), times[3] + times[4]
 
 
-def await_idle():
-    """Whether the machine became idle within some 15 s."""
-    for _ in range(IDLE_LOOKS):
-        before = processor_times()
-        time.sleep(0.5)
-        after = processor_times()
-        if after[1] - before[1] >= IDLE_SHARE * (after[0] - before[0]):
-            return True
-    return False
+class Patience:
+    """How long all bursts together may wait for an idle machine."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def await_idle(self):
+        """Whether the machine became idle within some 15 s."""
+        begin = time.monotonic()
+        end = begin + min(IDLE_SECONDS, self.seconds)
+        idle = looks_idle()
+        while not idle and time.monotonic() < end:
+            idle = looks_idle()
+        self.seconds = max(0, self.seconds - (time.monotonic() - begin))
+        return idle
+
+
+def looks_idle():
+    before = processor_times()
+    time.sleep(0.5)
+    after = processor_times()
+    return after[1] - before[1] >= IDLE_SHARE * (after[0] - before[0])
 
 
 def free_port():
@@ -79,17 +91,17 @@ def end(processes):
         process.wait()
 
 
-def burst(folder, entry):
+def burst(folder, entry, patience):
     """(rows, label, error) of one run of a program. A row is what the program
     printed: name, collective, type, ranks, bytes, median us, tenth us, calls.
     """
-    quiet = await_idle()
+    quiet = patience.await_idle()
     before = label(line_nanoseconds(folder))
     error = ""
     with (tempfile.TemporaryDirectory() as directory,
           tempfile.TemporaryFile("w+") as output):
         processes = start(entry, directory, output)
-        deadline = time.monotonic() + BURST_SECONDS
+        deadline = time.monotonic() + entry.limit
         try:
             for process in processes:
                 _, text = process.communicate(
@@ -98,7 +110,7 @@ def burst(folder, entry):
                     error = (text.strip() or
                              f"ended with {process.returncode}")[-500:]
         except subprocess.TimeoutExpired:
-            error = f"did not end within {BURST_SECONDS} s"
+            error = f"did not end within {entry.limit} s"
         finally:
             end(processes)
         output.seek(0)

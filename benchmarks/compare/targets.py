@@ -137,3 +137,28 @@ def near(table):
 def far(table):
     return [lowest("far placement, 2 ranks", "no cell below 0.9×",
                    ratios(table, "axon", 2, lambda c, n: True), 0.9)]
+
+
+def torch(rows):
+    """`rows` as torch_collectives.py writes them."""
+    usec = {(row["collective"], row["size"]): row["usec"] for row in rows
+            if row["type"] == "float32"}
+    small = usec.get(("all_reduce", 8), {})
+    what = "8-byte dist.all_reduce"
+    target = "at most 3 µs over the fake backend"
+    if {"neuron", "fake"} <= small.keys():
+        over = small["neuron"] - small["fake"]
+        found = [Verdict(what, target, f"{over:.2f} µs", over <= 3)]
+    else:
+        found = [Verdict(what, target, "not measured", None)]
+    for name, text, least, most, limit in (
+            ("neuron", "to 64 KiB", 0, 64 * KIB, 20),
+            ("neuron", "to 1 MiB", 64 * KIB + 1, MIB, 6),
+            ("neuron", "above 1 MiB", MIB + 1, 1 << 40, 3.5),
+            ("neuron-mapped", "from 1 MiB", MIB, 1 << 40, 5)):
+        ratios_to_gloo = {
+            cell: values["gloo"] / values[name] for cell, values in usec.items()
+            if {"gloo", name} <= values.keys() and least <= cell[1] <= most}
+        found.append(lowest(f"torch against Gloo, {name}, {text}",
+                            f"at least {limit}×", ratios_to_gloo, limit))
+    return found

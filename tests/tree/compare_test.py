@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """benchmarks/compare: labels, medians, ratios, targets, the document."""
 import importlib
+import subprocess
 import sys
 
 import pytest
@@ -87,24 +88,94 @@ def test_smoothness_is_by_doubling(compare):
     assert found.met is False
 
 
+def torch_row(size, **usec):
+    return {"collective": "all_reduce", "type": "float32", "size": size,
+            "usec": usec}
+
+
+@pytest.mark.parametrize("neuron, met", [(5.5, True), (5.6, False)])
+def test_torch_targets(compare, neuron, met):
+    over, small, *rest = compare["targets"].torch(
+        [torch_row(8, neuron=neuron, gloo=100.0, fake=2.5)])
+    assert over.met is met
+    assert small.met is (100 / neuron >= 20)
+    assert {row.met for row in rest} == {None}
+
+
+LIBRARY = """
+#include "method.h"
+struct Alone : compare::Library {
+  int rank() const override { return 0; }
+  int ranks() const override { return 1; }
+  void Barrier() override {}
+  void Max(std::vector<double>*) override {}
+  bool Has(compare::Kind kind, compare::Type) const override {
+    return kind == compare::kAllGather;
+  }
+  void Run(compare::Kind, compare::Type, const void* in, void* out,
+           size_t count, int) override {
+    std::memcpy(out, in, count * 4 - (count > 9999 ? LACKS : 0));
+  }
+};
+int main() {
+  Alone alone;
+  compare::Options options;
+  options.seconds = 0;
+  compare::Measurement(alone, options).All();
+}
+"""
+
+
+def compiled(source, program, *flags):
+    folder = ROOT / "benchmarks" / "compare"
+    subprocess.run(["g++", "-std=c++17", "-O1", "-mavx2", f"-I{folder}", *flags,
+                    source, "-o", program], check=True, timeout=120)
+    return program
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lacks", [0, 4])
+def test_a_wrong_result_ends_the_program(tmp_path, lacks):
+    source = tmp_path / "alone.cc"
+    source.write_text(LIBRARY)
+    done = subprocess.run(
+        [compiled(source, tmp_path / "alone", f"-DLACKS={lacks}")],
+        capture_output=True, text=True, timeout=120)
+    assert (done.returncode != 0) == (lacks != 0)
+    assert ("all_gather of 16384 elements" in done.stderr) == (lacks != 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["push", "pull"])
+def test_the_floor_is_right(tmp_path, variant):
+    source = ROOT / "benchmarks" / "compare" / "floor.cc"
+    done = subprocess.run(
+        [compiled(source, tmp_path / "floor"), "floor", "0", "float32", "2",
+         variant], capture_output=True, text=True, timeout=240)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 5 * 13 + 1
+
+
 def test_the_document_has_every_part(compare):
     rows = [row(name, 2, ranks=ranks, label=label)
             for name in ("axon", "axon-mapped", "impi", "floor-push")
             for ranks in (2, 4) for label in ("near", "far")]
     rows.append(row("axon", 3, kind="bfloat16"))
-    times = [{"collective": "all_reduce", "size": 8,
-              "usec": {"neuron": 4.0, "gloo": 400.0}}]
+    torch = {"label": "near", "left_out": {"neuron-mapped": "no memory"},
+             "rows": [torch_row(8, neuron=4.0, gloo=400.0, fake=2.5)]}
     text = compare["document"].document(
         compare["cells"].medians(rows), "A machine", 3, {"mpich": "no\nluck"},
-        times)
+        torch)
     for heading in ("Targets, near", "Targets, far", "2 ranks, near, float32",
                     "4 ranks, far, float32", "2 ranks, near, bfloat16",
                     "torch.distributed", "What did not run"):
         assert f"## {heading}" in text
-    assert "| all_reduce | 64 KiB | 2.00 | 2.00 | 2.00 | 2.00 | **1.00×** |" \
-        in text
+    assert ("| all_reduce | 64 KiB | 2.00 | 2.00 | 2.00 | 2.00 | impi | 1.00× "
+            "| 1.00× | 1.00× |") in text
+    assert "| 64 KiB | 1.00× / 1.00× |" in text
+    assert "neuron-mapped is left out: no memory" in text
     assert "- mpich: no luck" in text
-    assert "**100.0×**" in text
+    assert "| 100.0× |" in text
 
 
 def test_each_rank_of_axon_is_a_process_and_rivals_start_themselves(compare):
@@ -116,23 +187,39 @@ def test_each_rank_of_axon_is_a_process_and_rivals_start_themselves(compare):
     assert ("impi", 4) in names and ("mpich", 4) not in names
 
 
+class Idle:
+    """Patience for a machine that is always idle, or never."""
+
+    def __init__(self, idle):
+        self.await_idle = lambda: idle
+
+
+def test_all_bursts_share_the_patience(compare, monkeypatch):
+    rounds = compare["rounds"]
+    clock = iter(range(0, 100, 2))
+    monkeypatch.setattr(rounds.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(rounds, "looks_idle", lambda: False)
+    patience = rounds.Patience(10)
+    assert not patience.await_idle()
+    assert patience.seconds == 0
+    monkeypatch.setattr(rounds, "looks_idle", lambda: True)
+    assert patience.await_idle()
+
+
 def test_a_program_that_fails_is_told_of(compare, tmp_path, monkeypatch):
     rounds = compare["rounds"]
-    monkeypatch.setattr(rounds, "await_idle", lambda: True)
     monkeypatch.setattr(rounds, "line_nanoseconds", lambda folder: 40)
     entry = compare["rivals"].Entry("bad", 2, (
         ("sh", "-c", "echo a,b,c,2,8,1,1,7; echo why >&2; exit 3"),))
-    rows, where, error = rounds.burst(tmp_path, entry)
+    rows, where, error = rounds.burst(tmp_path, entry, Idle(True))
     assert rows == [["a", "b", "c", "2", "8", "1", "1", "7"]]
     assert (where, error) == ("near", "why")
 
 
 def test_a_program_that_hangs_is_ended(compare, tmp_path, monkeypatch):
     rounds = compare["rounds"]
-    monkeypatch.setattr(rounds, "await_idle", lambda: False)
     monkeypatch.setattr(rounds, "line_nanoseconds", lambda folder: 40)
-    monkeypatch.setattr(rounds, "BURST_SECONDS", 0.5)
-    entry = compare["rivals"].Entry("hangs", 2, (("sleep", "100"),))
-    rows, where, error = rounds.burst(tmp_path, entry)
+    entry = compare["rivals"].Entry("hangs", 2, (("sleep", "100"),), limit=0.5)
+    rows, where, error = rounds.burst(tmp_path, entry, Idle(False))
     assert (rows, where) == ([], "busy")
     assert "did not end" in error
