@@ -125,6 +125,8 @@ def document(perf, torch_times, ranks, rounds, where):
         f"{where}. {ranks} ranks, one process each; medians of {rounds} "
         "interleaved rounds. Inputs are rewritten and outputs read between "
         "calls. Times are of this machine: compare the ratios.",
+        "Axon next to MPI libraries, oneCCL and Gloo is measured by "
+        "`./dev compare`, which writes pages of its own.",
         "## Through the C API",
         "Out of place, float32. *Private* buffers are ordinary memory; *mapped* "
         "ones come from `axonMemAlloc`. GB/s is the bus bandwidth as "

@@ -162,6 +162,9 @@ def document(cells, machine, rounds, errors, torch):
               if any(key.label == where for key in cells)]
     for where in labels:
         parts += label_part(cells, where)
+    if not labels:
+        parts.append("Nothing can be compared: every burst met a busy machine "
+                     "or a change of placement.\n")
     if torch:
         parts.append(torch_part(torch))
     parts.append("## Plots\n\n![latency](latency.svg)\n\n"

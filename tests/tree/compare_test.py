@@ -178,6 +178,12 @@ def test_the_document_has_every_part(compare):
     assert "| 100.0× |" in text
 
 
+def test_a_busy_machine_is_told_of(compare):
+    cells = compare["cells"].medians([row("axon", 1, label="busy")])
+    text = compare["document"].document(cells, "A machine", 1, {}, None)
+    assert "Nothing can be compared" in text
+
+
 def test_each_rank_of_axon_is_a_process_and_rivals_start_themselves(compare):
     entries = compare["rivals"].entries("/folder", 0.01)
     for entry in entries:
