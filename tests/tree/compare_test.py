@@ -189,6 +189,7 @@ def test_each_rank_of_axon_is_a_process_and_rivals_start_themselves(compare):
     for entry in entries:
         assert len(entry.commands) == (
             entry.ranks if entry.axon or entry.name == "gloo" else 1)
+    assert [(e.name, e.ranks) for e in entries[:2]] == [("axon", 2)] * 2
     names = {(entry.name, entry.ranks) for entry in entries}
     assert ("impi", 4) in names and ("mpich", 4) not in names
 
