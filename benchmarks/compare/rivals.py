@@ -120,8 +120,9 @@ def install(folder, libaxon):
 
 
 def entries(folder, seconds):
-    """All programs, those of 2 ranks first and in them Axon. MPICH spins through its time
-    slices where ranks outnumber processors (8 ms a call), and is left out."""
+    """All programs, those of 2 ranks first and of these Axon. MPICH spins
+    through its time slices where ranks outnumber processors (8 ms a call), and
+    is left out there."""
     root = (("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("PRTE_ALLOW_RUN_AS_ROOT", "1"),
             ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
             ("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"))
