@@ -21,7 +21,7 @@ class Connection {
 
   int fd() const { return fd_.get(); }
   // What to poll for.
-  short events() const;
+  short events() const;  // NOLINT(google-runtime-int): pollfd has one
 
   // Reads what is there, at most 256 KiB; false: the peer has closed, or the
   // connection broke.

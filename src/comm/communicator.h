@@ -168,7 +168,8 @@ class Communicator {
   absl::Status Gather(const void* mine, void* all, size_t bytes);
   bool PeerDead(int rank) const;
   static size_t ChannelAt(int peer, int lane) {
-    return static_cast<size_t>(peer * kChannelLanes + lane);
+    return static_cast<size_t>(peer) * kChannelLanes +
+           static_cast<size_t>(lane);
   }
 
   Process& process_;

@@ -151,9 +151,9 @@ std::vector<int> MessagesTask::Peers() const {
 }
 
 std::string MessagesTask::Describe(const Part& part) const {
-  return absl::StrFormat(part.run.sends() ? "a send of %u bytes to %s"
-                                          : "a receive of %u bytes from %s",
-                         part.run.bytes(),
+  return absl::StrFormat("%s of %u bytes %s %s",
+                         part.run.sends() ? "a send" : "a receive",
+                         part.run.bytes(), part.run.sends() ? "to" : "from",
                          comm_.board().Describe(part.run.peer()));
 }
 

@@ -116,7 +116,8 @@ struct Block {
 
   // PeerLine[ranks][kChannelLanes] follows.
   PeerLine* peer(int rank, int lane = kUserLane) {
-    return reinterpret_cast<PeerLine*>(this + 1) + rank * kChannelLanes + lane;
+    return reinterpret_cast<PeerLine*>(this + 1) +
+           static_cast<ptrdiff_t>(rank) * kChannelLanes + lane;
   }
   static size_t SizeFor(int ranks) {
     return sizeof(Block) +
