@@ -61,8 +61,8 @@ uint64_t Digest(const Signature& s) {
 uint32_t Mix(uint32_t rolling, uint64_t digest) {
   // The hash rolls over the calls, so that a mismatch that nobody could see
   // (two roots that only send) is seen at the next call.
-  const uint64_t y = Fold(digest ^ 0x8bb84b93962eacc9ULL,
-                          rolling ^ 0x2d358dccaa6c78a5ULL);
+  const uint64_t y =
+      Fold(digest ^ 0x8bb84b93962eacc9ULL, rolling ^ 0x2d358dccaa6c78a5ULL);
   return static_cast<uint32_t>(y ^ (y >> 32));
 }
 
@@ -135,6 +135,7 @@ void BoardView::NextCall(const Signature& s, uint64_t digest) {
   ++call_;
   hash_ = Mix(hash_, digest);
   waiting_for_ = -1;
+  if (call_ % kCallsToPublish == 0) Store(Count(call_, 0));
   // Relaxed, all: the line's release makes them visible to whoever reads it;
   // a reader of a dump may see a mixture.
   CallRecord& record = RecordOf(board_.mine(), call_);

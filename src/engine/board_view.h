@@ -130,6 +130,10 @@ class BoardView {
   std::string DescribeCall() const;
 
  private:
+  // Counts are compared by the sign of their difference, so a published one
+  // must not fall 2^31 calls behind; small calls publish none.
+  static constexpr uint32_t kCallsToPublish = 1 << 24;
+
   void Store(uint64_t count) {
     // release: all that this rank wrote for peers comes before.
     board_.mine().progress.store(count, std::memory_order_release);
