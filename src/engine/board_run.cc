@@ -13,18 +13,24 @@ size_t MaxPieceBytes(const Plan& plan, size_t outbox_size, size_t preferred) {
   return std::max(kCacheLine, std::min(preferred, most));
 }
 
+// What peers read where it lies. Whose first byte lies in the arena lies there
+// altogether; private memory may begin where the arena ends.
+Ref BoardRun::MappedRef(const Setup& setup, const Board& board,
+                        const std::byte* buffer) {
+  return setup.mapped_reads ? board.RefOf(buffer, 1) : 0;
+}
+
 bool BoardRun::Stages(const Setup& setup, const Board& board) {
-  const bool in = setup.mapped_reads && board.RefOf(setup.call.in, 0) != 0;
-  const bool out = setup.mapped_reads && board.RefOf(setup.call.out, 0) != 0;
-  return axon::Stages(*setup.plan, in, out);
+  return axon::Stages(*setup.plan, MappedRef(setup, board, setup.call.in) != 0,
+                      MappedRef(setup, board, setup.call.out) != 0);
 }
 
 void BoardRun::Start(const Setup& setup) {
   setup_ = setup;
   state_ = State::kEnter;
   const Board& board = view_.board();
-  in_ref_ = setup.mapped_reads ? board.RefOf(setup.call.in, 0) : 0;
-  out_ref_ = setup.mapped_reads ? board.RefOf(setup.call.out, 0) : 0;
+  in_ref_ = MappedRef(setup, board, setup.call.in);
+  out_ref_ = MappedRef(setup, board, setup.call.out);
   unit_bytes_ = RoundUp(setup.cutting.piece_bytes(), kCacheLine);
   iteration_ = op_ = 0;
   drained_ = 0;
@@ -169,9 +175,10 @@ bool BoardRun::LiesInArena(const Incoming& in) const {
                          blocks * length * setup_.cutting.element_size) !=
            nullptr;
   }
-  return in.source.count == 0 ||
-         (board.InArena(in.peer, place.outbox, outbox_.size()) != nullptr &&
-          place.position <= outbox_.size());
+  if (in.source.count == 0) return true;
+  const size_t total = SlicesOf(in.peer).total();
+  return board.InArena(in.peer, place.outbox, outbox_.size()) != nullptr &&
+         (total > outbox_.size() || place.position <= outbox_.size() - total);
 }
 
 Poll BoardRun::AwaitOutbox(int slice) {

@@ -59,6 +59,8 @@ class BoardRun final : public Work {
   // Operations after which others get their turn: some 100 us.
   static constexpr int kOpsPerStep = 16;
 
+  static Ref MappedRef(const Setup& setup, const Board& board,
+                       const std::byte* buffer);
   Poll Enter();
   Poll RunOps(uint32_t until_iteration, uint32_t until_op);
   Poll RunOp(const PlannedOp& op, int slice);

@@ -2,6 +2,7 @@
 // Every algorithm of the table, run by threads over a board in ordinary memory.
 #include "engine/board_run.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -26,6 +27,7 @@ struct Case {
   bool in_place;
   bool mapped;
   size_t piece;
+  bool behind = false;  // `in` lies where the arena ends
 };
 
 Plan MakePlan(const Algorithm& algorithm, int ranks, int me, int root) {
@@ -82,6 +84,7 @@ class CaseRank {
       in_ = reinterpret_cast<int32_t*>(heap.Allocate(me, LargestBuffer(c)));
       out_ = reinterpret_cast<int32_t*>(heap.Allocate(me, LargestBuffer(c)));
     }
+    if (c.behind) in_ = reinterpret_cast<int32_t*>(heap.BehindArena(me));
     const InPlace in_place = InPlaceOf(kind(), place_);
     if (!c.in_place || !in_place.possible) return;
     if (in_elements_ <= out_elements_) {
@@ -91,11 +94,17 @@ class CaseRank {
     }
   }
 
-  void RunRound(int round) {
+  // Begins the round; run().Step() goes on with it.
+  void StartRound(int round) {
     for (size_t i = 0; i < in_elements_; ++i) {
       in_[i] = Value(place_.me, i, round);
     }
     run_.Start(MakeSetup());
+  }
+  BoardRun& run() { return run_; }
+
+  void RunRound(int round) {
+    StartRound(round);
     ASSERT_TRUE(RunToEnd(run_)) << board_.failure();
     for (size_t i = 0; i < out_elements_; ++i) {
       const auto block = static_cast<int>(i / case_.count);
@@ -187,6 +196,48 @@ TEST_P(BoardRunTest, EveryRankCountAndSize) {
         }
       }
     }
+  }
+}
+
+TEST(BoardRunPlaces, WhatBeginsBehindTheArenaIsPrivate) {
+  Case c{FindAlgorithm(Collective::kAllGather, "mesh"),
+         3,
+         0,
+         1000,
+         false,
+         true,
+         32768};
+  c.behind = true;
+  RunCase(c, 3);
+}
+
+// Each of these would be read far from where anything is.
+TEST(BoardRunPlaces, OfPeersAreNotTrusted) {
+  const Case c{FindAlgorithm(Collective::kAllReduce, "one_shot"),
+               2,
+               0,
+               1000,
+               false,
+               false,
+               32768};
+  for (const int nonsense : {0, 1, 2, 3}) {
+    HeapBoard heap(2, kOutbox + 4 * LargestBuffer(c) + (1 << 17), false);
+    const size_t arena = heap.board(0).member(1).arena_size;
+    CaseRank zero(c, heap, 0), one(c, heap, 1);
+    one.StartRound(0);
+    ASSERT_EQ(one.run().Step(), Poll::kPending);
+    LineBody::Place& place = heap.board(1).mine().lines[1].body.place;
+    if (nonsense == 0) place.outbox = arena;
+    if (nonsense == 1) place.outbox = ~uint64_t{0};
+    if (nonsense == 2) place.position = ~uint64_t{0};
+    if (nonsense == 3) {
+      place.outbox = arena - kOutbox;
+      place.position = kOutbox;
+    }
+    zero.StartRound(0);
+    ASSERT_EQ(zero.run().Step(), Poll::kFailed) << nonsense;
+    EXPECT_THAT(std::string(heap.board(1).failure().message()),
+                testing::HasSubstr("outside its arena"));
   }
 }
 

@@ -16,7 +16,8 @@ HeapBoard::HeapBoard(int ranks, size_t arena_size, bool shared) {
   arena_size = RoundUp(arena_size, 4096);
   std::vector<Board::Member> members;
   for (int r = 0; r < ranks; ++r) {
-    auto* arena = static_cast<std::byte*>(std::aligned_alloc(4096, arena_size));
+    auto* arena =
+        static_cast<std::byte*>(std::aligned_alloc(4096, arena_size + kBehind));
     std::memset(arena, 0, arena_size);
     arenas_.emplace_back(arena);
     doorbells_.push_back(std::make_unique<Doorbell>());
@@ -40,6 +41,11 @@ std::byte* HeapBoard::Allocate(int rank, size_t bytes) {
   std::byte* p = arenas_[rank].get() + used_[rank];
   used_[rank] += RoundUp(bytes, 4096);
   return p;
+}
+
+std::byte* HeapBoard::BehindArena(int rank) {
+  const Board::Member& member = board(rank).member(rank);
+  return member.arena + member.arena_size;
 }
 
 }  // namespace axon

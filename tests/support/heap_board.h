@@ -3,6 +3,7 @@
 // without processes, segments or set-up. Owned by the test.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -20,6 +21,9 @@ class HeapBoard {
   Board& board(int rank) { return *boards_[rank]; }
   // Free memory of a rank's arena, behind its block.
   std::byte* Allocate(int rank, size_t bytes);
+  // kBehind bytes of private memory of a rank that begin where its arena ends.
+  static constexpr size_t kBehind = 16 << 10;
+  std::byte* BehindArena(int rank);
 
  private:
   struct Free {
