@@ -51,7 +51,10 @@ class BoardRun final : public Work {
 
   void Start(const Setup& setup);
   Poll Step() override;
-  bool TookStep() override { return std::exchange(took_step_, false); }
+  bool TookStep() override {
+    const bool waits_for_another = view_.WaitsForAnother();
+    return std::exchange(took_step_, false) || waits_for_another;
+  }
   void AskToWake() override { view_.AskToWake(); }
 
  private:

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -53,6 +54,11 @@ class BoardView {
   int waiting_for() const { return waiting_for_; }
   void AskToWake() {
     if (waiting_for_ >= 0) board_.AskToWake(waiting_for_);
+  }
+  // Whether that is another than when this was asked last: then something has
+  // come, and the peer must be asked before this rank may sleep.
+  bool WaitsForAnother() {
+    return std::exchange(known_waiting_for_, waiting_for_) != waiting_for_;
   }
 
   // Begins the next call: numbers it and notes its signature, whose Digest may
@@ -149,6 +155,7 @@ class BoardView {
   uint32_t floor_;
   uint32_t hash_ = 0;
   int waiting_for_ = -1;
+  int known_waiting_for_ = -1;  // as WaitsForAnother() has told
   std::vector<Peer> peers_;
 };
 

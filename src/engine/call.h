@@ -36,7 +36,8 @@ class Work {
  public:
   virtual ~Work() = default;
   virtual Poll Step() = 0;
-  // Whether something has been done since the last time this was asked.
+  // Whether something has been done or has come since the last time this was
+  // asked. If not, AskToWake() still asks the same peers.
   virtual bool TookStep() = 0;
   // Asks the peers that it waits for to ring this process's doorbell.
   virtual void AskToWake() = 0;

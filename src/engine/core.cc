@@ -261,8 +261,10 @@ bool Core::Pass() {
 }
 
 bool Core::StepStream(Stream* stream, Task* task) {
+  // The first step is something: its peers were never asked to wake us.
+  const bool first = std::exchange(stream->stepped, task) != task;
   const Poll poll = task->Step();
-  if (poll == Poll::kPending) return task->TookStep();
+  if (poll == Poll::kPending) return task->TookStep() || first;
   FinishHead(stream, poll == Poll::kReady ? absl::OkStatus() : task->status());
   return true;
 }
@@ -284,6 +286,7 @@ void Core::FinishHead(Stream* stream, const absl::Status& status) {
   for (auto& head : heads_) {
     if (head.first == stream) head.second = nullptr;
   }
+  stream->stepped = nullptr;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     task = std::move(stream->tasks.front());

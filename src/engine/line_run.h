@@ -50,7 +50,10 @@ class LineRun final : public Work {
   void Start(const LinePlan& plan, const std::byte* in, std::byte* out,
              double factor = 1);
   Poll Step() override;
-  bool TookStep() override { return std::exchange(took_step_, false); }
+  bool TookStep() override {
+    const bool waits_for_another = view_.WaitsForAnother();
+    return std::exchange(took_step_, false) || waits_for_another;
+  }
   void AskToWake() override { view_.AskToWake(); }
 
  private:

@@ -17,6 +17,8 @@ namespace axon {
 // Created and destroyed through Core.
 struct Stream {
   std::deque<std::unique_ptr<Task>> tasks;
+  // The head, if it has been stepped; of the core's thread.
+  const Task* stepped = nullptr;
   uint64_t made = 0;         // tasks queued so far
   uint64_t done = 0;         // tasks finished so far
   absl::Status first_error;  // since the last synchronize

@@ -17,7 +17,8 @@ class Task {
   // Goes on until it is done, has failed or would wait; kPending also when it
   // has worked for a while, so that others get their turn.
   virtual Poll Step() = 0;
-  // Whether something has been done since the last time this was asked.
+  // Whether something has been done or has come since the last time this was
+  // asked. If not, AskToWake() still asks the same peers.
   virtual bool TookStep() = 0;
   // Looks at deadlines and dead peers, now and then while it waits. What it
   // finds fails the communicator, and so the next Step().

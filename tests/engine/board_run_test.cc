@@ -199,6 +199,37 @@ TEST_P(BoardRunTest, EveryRankCountAndSize) {
   }
 }
 
+// Who sleeps has asked the peer that it waits for: a step that comes to wait
+// for another one says that it did something, so that it is asked as well.
+TEST(BoardRunWaits, ForAnotherPeerAreSteps) {
+  const Case c{FindAlgorithm(Collective::kAllReduce, "one_shot"),
+               3,
+               0,
+               8,
+               false,
+               false,
+               32768};
+  HeapBoard heap(3, kOutbox + 4 * LargestBuffer(c) + (1 << 17), false);
+  CaseRank zero(c, heap, 0), one(c, heap, 1), two(c, heap, 2);
+  const auto sleepers = [&](int r) {
+    return heap.board(r).mine().sleepers[0].load();
+  };
+  zero.StartRound(0);
+  while (zero.run().Step() == Poll::kPending && zero.run().TookStep()) {
+  }
+  zero.run().AskToWake();
+  EXPECT_EQ(sleepers(1), 1U);
+  EXPECT_EQ(sleepers(2), 0U);
+  one.StartRound(0);
+  ASSERT_EQ(one.run().Step(), Poll::kPending);
+  ASSERT_EQ(zero.run().Step(), Poll::kPending);
+  EXPECT_TRUE(zero.run().TookStep()) << "it would sleep without asking rank 2";
+  ASSERT_EQ(zero.run().Step(), Poll::kPending);
+  EXPECT_FALSE(zero.run().TookStep()) << "it would never sleep";
+  zero.run().AskToWake();
+  EXPECT_EQ(sleepers(2), 1U);
+}
+
 TEST(BoardRunPlaces, WhatBeginsBehindTheArenaIsPrivate) {
   Case c{FindAlgorithm(Collective::kAllGather, "mesh"),
          3,

@@ -30,14 +30,16 @@ class FakeTask final : public Task {
   void Look() override {
     if (look) look();
   }
-  void AskToWake() override {}
+  void AskToWake() override {
+    if (ask) ask();
+  }
   absl::Status status() const override { return status_; }
   std::string Describe() const override { return "a fake"; }
   void Behind(const std::string& head) override {
     if (behind) behind(head);
   }
 
-  std::function<void()> look;
+  std::function<void()> look, ask;
   std::function<void(const std::string&)> behind;
 
  private:
@@ -59,9 +61,12 @@ bool Eventually(const std::function<bool()>& ready) {
 class CoreTest : public testing::Test {
  protected:
   // A core's threads run to the end of the process, so it stays too.
-  static Core& TheCore() {
+  static Doorbell& doorbell() {
     static Doorbell& doorbell = *new Doorbell();
-    static Core& core = *new Core(doorbell);
+    return doorbell;
+  }
+  static Core& TheCore() {
+    static Core& core = *new Core(doorbell());
     return core;
   }
   void Enqueue(Stream* stream, std::function<bool()> ready,
@@ -102,6 +107,37 @@ TEST_F(CoreTest, StreamsDoNotWaitForEachOther) {
   EXPECT_EQ(core_.Query(stuck, &error), Poll::kReady);
   EXPECT_EQ(core_.DestroyStream(stuck), absl::OkStatus());
   EXPECT_EQ(core_.DestroyStream(free), absl::OkStatus());
+}
+
+// A task that is queued while the core is about to sleep on behalf of another.
+TEST_F(CoreTest, PeersOfEveryTaskAreAskedBeforeTheCoreSleeps) {
+  Stream* const early = core_.NewStream();
+  Stream* const late = core_.NewStream();
+  std::atomic<bool> go{false}, stepped{false}, asked{false};
+  int asks = 0, steps = 0;  // of the core's thread
+  auto late_task = std::make_unique<FakeTask>([&] {
+    stepped = true;
+    return go.load();
+  });
+  late_task->ask = [&] { asked = true; };
+  auto early_task = std::make_unique<FakeTask>([&] {
+    // The second step after asking comes after the sleep. By then sleeps have
+    // become long.
+    if (asks >= 7 && ++steps == 2) core_.Enqueue(late, std::move(late_task));
+    return go.load();
+  });
+  early_task->ask = [&] { ++asks; };
+  core_.Enqueue(early, std::move(early_task));
+  ASSERT_TRUE(Eventually([&] { return stepped.load(); }));
+  bool slept_unasked = false;
+  while (!asked && !slept_unasked) {
+    slept_unasked = doorbell().sleepers != 0 && !asked;
+    std::this_thread::yield();
+  }
+  EXPECT_FALSE(slept_unasked);
+  go = true;
+  EXPECT_EQ(core_.DestroyStream(early), absl::OkStatus());
+  EXPECT_EQ(core_.DestroyStream(late), absl::OkStatus());
 }
 
 TEST_F(CoreTest, TheFirstErrorIsKeptUntilSynchronize) {
