@@ -67,7 +67,7 @@ Poll BoardRun::Step() {
     state_ = State::kDone;
   }
   // What was read may have been given up by a peer that failed meanwhile.
-  return view_.board().failed() ? Poll::kFailed : Poll::kReady;
+  return view_.board().FailedMeanwhile() ? Poll::kFailed : Poll::kReady;
 }
 
 Poll BoardRun::Enter() {

@@ -104,7 +104,7 @@ Poll LineRun::Step() {
     Finish();
     state_ = State::kDone;
   }
-  return view_.board().failed() ? Poll::kFailed : Poll::kReady;
+  return view_.board().FailedMeanwhile() ? Poll::kFailed : Poll::kReady;
 }
 
 void LineRun::Write() {

@@ -32,9 +32,6 @@ constexpr bool Reached(uint64_t count, uint64_t target) {
   return static_cast<int64_t>(count - target) >= 0;
 }
 
-// Value of Block::failed_by while the owner writes its error.
-constexpr uint32_t kFailing = ~uint32_t{0};
-
 // Where a buffer lies for peers: 0 for private memory.
 using Ref = uint64_t;
 
@@ -97,19 +94,21 @@ struct Block {
   // Bit r: rank r sleeps until I publish something. Set by r (seq_cst, before
   // it looks again), cleared by the owner when it wakes r.
   alignas(kCacheLine) std::atomic<uint64_t> sleepers[kMaxLocalRanks / 64];
-  // 1 + the rank that failed first, as far as this rank has been told; 0: none.
-  // Set once by any rank (compare-exchange), read by the owner in every call.
+  // 1 + the rank that failed first; 0: none. Only that of rank 0 is used, so
+  // that all ranks see the failure at the same moment. Set once by any rank
+  // (compare-exchange; release, after its text), read by all in every call.
   alignas(kCacheLine) std::atomic<uint32_t> failed_by;
   // Bit r: rank r will never touch this block or what it names again. Set by r
   // as its last act (release); the owner frees the memory when all have left or
   // died (acquire).
   std::atomic<uint64_t> left[kMaxLocalRanks / 64];
-  // Calls made so far, queued ones included; and what holds the queue up.
-  std::atomic<uint32_t> calls_made;
-  std::atomic<uint32_t> failure_code;  // absl code; release, after the text
+  std::atomic<uint32_t> failure_code;  // absl code; relaxed
   char failure_text[1024];
-  char name[64];   // of the communicator
-  Note busy_with;  // what the queue waits behind
+  char name[64];  // of the communicator
+  // What the queue waits behind, and the calls made so far, queued ones
+  // included: written in every call, so apart from what peers read in theirs.
+  Note busy_with;
+  std::atomic<uint32_t> calls_made;
 
   CallLine lines[kCallLines];
   CallRecord records[kCallLines];

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/board.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -22,6 +20,7 @@ Board::Board(int me, std::vector<Member> members)
     : me_(me),
       members_(std::move(members)),
       mine_(members_[me].block),
+      failed_by_(&members_[0].block->failed_by),
       sleeper_words_(static_cast<int>(CeilDiv(members_.size(), 64))),
       one_process_(
           std::all_of(members_.begin(), members_.end(),
@@ -75,39 +74,34 @@ void Board::AskToWake(int rank) {
 }
 
 void Board::Fail(const absl::Status& error) {
-  uint32_t none = 0;
-  const auto self = static_cast<uint32_t>(me_ + 1);
-  // A rank that has already been told of another's error keeps that one.
-  if (!mine_->failed_by.compare_exchange_strong(none, kFailing)) return;
-  const std::string text(error.message());
-  std::strncpy(mine_->failure_text, text.c_str(),
-               sizeof(mine_->failure_text) - 1);
-  mine_->failure_code.store(static_cast<uint32_t>(error.code()),
-                            std::memory_order_release);
-  mine_->failed_by.store(self, std::memory_order_release);
-  for (int q = 0; q < ranks(); ++q) {
-    if (q == me_) continue;
-    none = 0;
-    block(q).failed_by.compare_exchange_strong(none, self);
-    Ring(*members_[q].doorbell);
+  {
+    std::lock_guard<std::mutex> lock(text_mutex_);
+    // Another's error is kept; and so this text is written once.
+    if (failed()) return;
+    const std::string text(error.message());
+    std::strncpy(mine_->failure_text, text.c_str(),
+                 sizeof(mine_->failure_text) - 1);
+    mine_->failure_code.store(static_cast<uint32_t>(error.code()),
+                              std::memory_order_relaxed);
+    uint32_t none = 0;
+    const auto self = static_cast<uint32_t>(me_ + 1);
+    if (!failed_by_->compare_exchange_strong(none, self)) return;
   }
+  for (const Member& member : members_) Ring(*member.doorbell);
 }
 
 absl::Status Board::failure() const {
-  uint32_t by = mine_->failed_by.load(std::memory_order_acquire);
-  // Another thread of this rank is writing the text: some microseconds.
-  for (int i = 0; by == kFailing && i < 1000; ++i) {
-    sched_yield();
-    by = mine_->failed_by.load(std::memory_order_acquire);
-  }
+  const uint32_t by = failed_by_->load(std::memory_order_acquire);
   if (by == 0) return absl::OkStatus();
-  if (by == kFailing || by > members_.size()) {
+  // See FailedMeanwhile().
+  (void)HeavyFence();
+  if (by > members_.size()) {
     return absl::UnavailableError("the communicator has failed");
   }
   const int rank = static_cast<int>(by) - 1;
   const Block& source = block(rank);
   const auto code = static_cast<absl::StatusCode>(
-      source.failure_code.load(std::memory_order_acquire));
+      source.failure_code.load(std::memory_order_relaxed));
   const std::string text(
       source.failure_text,
       strnlen(source.failure_text, sizeof(source.failure_text)));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // All ranks of a communicator that share memory, as one rank sees them: their
 // blocks, their arenas, and the calls that every writer and every waiter needs.
-// Owned by the communicator; the memory belongs to arenas that outlive it. The
-// calls that publish may be made by one thread at a time; Fail and Failed by
-// any.
+// Owned by the communicator; the memory belongs to arenas that outlive it.
+// Thread-safe: calls and messages of a rank may be run by different threads.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -56,13 +56,22 @@ class Board {
   // at its condition again after HeavyFence() and before it sleeps.
   void AskToWake(int rank);
 
-  // Records this rank's first error and tells every rank of the board.
+  // Records this rank's error and, if it is the first of the communicator,
+  // tells every rank: all see it from the same moment on.
   void Fail(const absl::Status& error);
-  // The first error that reached this rank; OK if none. `failed()` is the cheap
-  // question.
+  // The cheap question.
   bool failed() const {
-    return mine_->failed_by.load(std::memory_order_acquire) != 0;
+    return failed_by_->load(std::memory_order_acquire) != 0;
   }
+  // That of who has read peers' memory: if not, then no rank had returned from
+  // its call with an error, and given its memory up, before the reads.
+  bool FailedMeanwhile() const {
+    // The processor's order is made by the HeavyFence() in failure(), which
+    // comes before such a return.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    return failed();
+  }
+  // The first error of the communicator; OK if none.
   absl::Status failure() const;
 
   // This rank will not touch any peer's memory for this board again.
@@ -82,6 +91,8 @@ class Board {
   int me_;
   std::vector<Member> members_;
   Block* mine_;
+  std::atomic<uint32_t>* failed_by_;
+  std::mutex text_mutex_;  // of threads that write this rank's error
   int sleeper_words_;
   bool one_process_;
 };

@@ -120,6 +120,31 @@ TEST(BoardFailure, TheFirstOneIsKept) {
   }
 }
 
+// Who is told may give its buffers up; nobody may believe at that time that
+// all is well and return what it has read of them.
+TEST(BoardFailure, IsSeenByAllAtOneMoment) {
+  constexpr int kRanks = 64;
+  for (int round = 0; round < 50; ++round) {
+    HeapBoard heap(kRanks, 1 << 15, false);
+    bool all = true;
+    RunRanks(2, [&](int thread) {
+      if (thread == 0) {
+        heap.board(kRanks - 1).Fail(absl::InternalError("over"));
+        return;
+      }
+      const auto any = [&] {
+        for (int r = 0; r < kRanks; ++r) {
+          if (heap.board(r).failed()) return true;
+        }
+        return false;
+      };
+      while (!any()) std::this_thread::yield();
+      for (int r = 0; r < kRanks; ++r) all = all && heap.board(r).failed();
+    });
+    ASSERT_TRUE(all) << "in round " << round;
+  }
+}
+
 TEST(BoardFailure, ALongTextIsCutNotSpilt) {
   HeapBoard heap(2, kArena, false);
   heap.board(0).Fail(absl::InternalError(std::string(5000, 'x')));
