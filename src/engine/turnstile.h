@@ -25,6 +25,9 @@ class Turnstile {
   void Done() {
     serving_.store(serving_.load(std::memory_order_relaxed) + 1,
                    std::memory_order_release);
+    // Whether somebody waits is looked up after this store; the processor's
+    // order is made by the waiting thread's HeavyFence().
+    std::atomic_signal_fence(std::memory_order_seq_cst);
   }
   bool idle() const {
     return serving_.load(std::memory_order_acquire) ==

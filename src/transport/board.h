@@ -48,6 +48,8 @@ class Board {
   // To be called after every publishing store: wakes the ranks that sleep until
   // this one publishes. One load where nobody sleeps.
   void Published() {
+    // The processor's order is made by the sleeper's HeavyFence().
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     for (int i = 0; i < sleeper_words_; ++i) {
       if (mine_->sleepers[i].load(std::memory_order_relaxed) != 0) Wake(i);
     }
