@@ -37,7 +37,7 @@ class Channel {
   // kReady when the peer has popped all that was committed.
   virtual Poll Flush() = 0;
 
-  // Why a call returned kFailed.
+  // Why a call returned kFailed; either half may ask.
   virtual absl::Status status() const = 0;
 };
 

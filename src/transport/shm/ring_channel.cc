@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -42,10 +43,7 @@ size_t RingChannel::max_message() const {
 Poll RingChannel::OpenForSending() {
   absl::StatusOr<std::byte*> memory =
       allocate_(sizeof(RingHeader) + ring_size_);
-  if (!memory.ok()) {
-    status_ = memory.status();
-    return Poll::kFailed;
-  }
+  if (!memory.ok()) return Die(memory.status());
   ring_ = new (*memory) RingHeader();
   ring_->capacity = ring_size_;
   data_ = *memory + sizeof(RingHeader);
@@ -63,9 +61,8 @@ Poll RingChannel::Reserve(size_t size, std::byte** message) {
     return Poll::kFailed;
   }
   if (size > max_message()) {
-    status_ = absl::InternalError(absl::StrFormat(
-        "a message of %u bytes is larger than %u", size, max_message()));
-    return Poll::kFailed;
+    return Die(absl::InternalError(absl::StrFormat(
+        "a message of %u bytes is larger than %u", size, max_message())));
   }
   const uint64_t need = Footprint(size);
   const uint64_t to_end = ring_size_ - sent_ % ring_size_;
@@ -93,30 +90,30 @@ void RingChannel::Commit() {
   board_.Published();
 }
 
-bool RingChannel::OpenForReceiving() {
+Poll RingChannel::OpenForReceiving() {
   // acquire: the ring's header comes before its offset.
   const uint64_t offset = board_.block(peer_)
                               .peer(board_.me(), lane_)
                               ->ring.load(std::memory_order_acquire);
-  if (offset == 0) return false;
+  if (offset == 0) return Poll::kPending;
   std::byte* memory =
       board_.InArena(peer_, offset, sizeof(RingHeader) + ring_size_);
   if (memory == nullptr ||
       reinterpret_cast<RingHeader*>(memory)->capacity != ring_size_) {
-    status_ = absl::InternalError(
+    return Die(absl::InternalError(
         absl::StrFormat("the ring of %s lies outside its arena or has another "
                         "size",
-                        board_.Describe(peer_)));
-    return false;
+                        board_.Describe(peer_))));
   }
   peer_ring_ = reinterpret_cast<RingHeader*>(memory);
   peer_data_ = memory + sizeof(RingHeader);
-  return true;
+  return Poll::kReady;
 }
 
 Poll RingChannel::TryPeek(Bytes* message) {
-  if (peer_ring_ == nullptr && !OpenForReceiving()) {
-    return status_.ok() ? Poll::kPending : Poll::kFailed;
+  if (peer_ring_ == nullptr) {
+    const Poll open = OpenForReceiving();
+    if (open != Poll::kReady) return open;
   }
   for (;;) {
     if (peer_sent_ == received_) {
@@ -149,9 +146,19 @@ Poll RingChannel::TryPeek(Bytes* message) {
 }
 
 Poll RingChannel::Refuse(const std::string& what) {
-  status_ = absl::InternalError(absl::StrCat(
-      board_.Describe(peer_), " ", what, ": its memory has been overwritten"));
+  return Die(absl::InternalError(absl::StrCat(
+      board_.Describe(peer_), " ", what, ": its memory has been overwritten")));
+}
+
+Poll RingChannel::Die(absl::Status why) {
+  std::lock_guard<std::mutex> lock(status_mutex_);
+  if (status_.ok()) status_ = std::move(why);
   return Poll::kFailed;
+}
+
+absl::Status RingChannel::status() const {
+  std::lock_guard<std::mutex> lock(status_mutex_);
+  return status_;
 }
 
 void RingChannel::Pop() {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -38,11 +39,13 @@ class RingChannel final : public Channel {
   Poll TryPeek(Bytes* message) override;
   void Pop() override;
   Poll Flush() override;
-  absl::Status status() const override { return status_; }
+  absl::Status status() const override;
 
  private:
   Poll OpenForSending();
-  bool OpenForReceiving();
+  Poll OpenForReceiving();
+  // Keeps the first reason; kFailed.
+  Poll Die(absl::Status why);
   // The peer's ring holds what cannot be.
   Poll Refuse(const std::string& what);
 
@@ -51,6 +54,7 @@ class RingChannel final : public Channel {
   const int lane_;
   const size_t ring_size_;
   Allocate allocate_;
+  mutable std::mutex status_mutex_;  // guards what follows: both halves fail
   absl::Status status_;
   // Sending half.
   RingHeader* ring_ = nullptr;

@@ -197,5 +197,19 @@ TEST_F(RingChannelNonsense, RingOfAnotherSize) {
   ExpectRefused("another size");
 }
 
+// The halves belong to different threads.
+TEST(RingChannelTest, ASendThatFailsLeavesTheReceivingHalfAlone) {
+  HeapBoard heap(2, kArena, false);
+  RingChannel channel(heap.board(0), 1, 8192, [](size_t) {
+    return absl::StatusOr<std::byte*>(absl::ResourceExhaustedError("full"));
+  });
+  std::byte* place = nullptr;
+  Bytes message;
+  EXPECT_EQ(channel.TryPeek(&message), Poll::kPending);
+  EXPECT_EQ(channel.Reserve(8, &place), Poll::kFailed);
+  EXPECT_EQ(channel.status(), absl::ResourceExhaustedError("full"));
+  EXPECT_EQ(channel.TryPeek(&message), Poll::kPending);
+}
+
 }  // namespace
 }  // namespace axon
