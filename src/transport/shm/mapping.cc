@@ -8,6 +8,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 
@@ -15,6 +16,13 @@
 #include "base/status.h"
 
 namespace axon {
+namespace {
+
+// Some kernels undo a reservation that a signal interrupts: a process with a
+// timer (a profiler's) would never get a large one in one piece.
+constexpr size_t kReservedAtOnce = 2 << 20;
+
+}  // namespace
 
 Mapping::~Mapping() {
   if (base_ != nullptr) munmap(base_, size_);
@@ -98,13 +106,17 @@ absl::StatusOr<SharedFile> CreateSharedFile(ShmKind kind,
 
 absl::Status ReserveRange(const Fd& fd, size_t offset, size_t size,
                           const std::string& directory) {
-  int result = 0;
-  do {
-    result = fallocate(fd.get(), 0, static_cast<off_t>(offset),
-                       static_cast<off_t>(size));
-  } while (result != 0 && errno == EINTR);
-  if (result == 0) return absl::OkStatus();
-  const int error = errno;
+  int error = 0;
+  for (size_t done = 0; done < size && error == 0;) {
+    const size_t n = std::min(size - done, kReservedAtOnce);
+    if (fallocate(fd.get(), 0, static_cast<off_t>(offset + done),
+                  static_cast<off_t>(n)) == 0) {
+      done += n;
+    } else if (errno != EINTR) {
+      error = errno;
+    }
+  }
+  if (error == 0) return absl::OkStatus();
   struct statfs fs {};
   const bool known = fstatfs(fd.get(), &fs) == 0 && fs.f_blocks != 0;
   const std::string free =

@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -113,6 +115,25 @@ TEST(ReserveRangeTest, TakesAndGivesBackMemory) {
   EXPECT_EQ(BlocksOf(file->fd), 8);
   ASSERT_TRUE(ReserveRange(file->fd, 4096, 4096, "").ok());
   EXPECT_EQ(mapping.base()[5000], std::byte{0});
+}
+
+// Kernels before 6.9 undo a reservation that a signal interrupts; a loop around
+// a large one would not end.
+TEST(ReserveRangeTest, GetsLargeRangesThoughSignalsCome) {
+  constexpr size_t kLarge = size_t{128} << 20;
+  const auto file = CreateSharedFile(ShmKind::kMemfd, "", kLarge);
+  ASSERT_TRUE(file.ok()) << file.status();
+  struct sigaction ignore {
+  }, before{};
+  ignore.sa_handler = [](int) {};
+  ignore.sa_flags = SA_RESTART;
+  ASSERT_EQ(sigaction(SIGALRM, &ignore, &before), 0);
+  const itimerval often{{0, 2000}, {0, 2000}}, never{};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  EXPECT_TRUE(ReserveRange(file->fd, 4096, kLarge - 4096, "").ok());
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &before, nullptr);
+  EXPECT_EQ(BlocksOf(file->fd), static_cast<int64_t>(kLarge - 4096) / 512);
 }
 
 TEST(ReserveRangeTest, SaysWhatIsWrongWithAFile) {
