@@ -140,6 +140,32 @@ TEST_F(CoreTest, PeersOfEveryTaskAreAskedBeforeTheCoreSleeps) {
   EXPECT_EQ(core_.DestroyStream(late), absl::OkStatus());
 }
 
+// Deadlines and dead peers must be noticed though the core never waits.
+TEST_F(CoreTest, ABusyStreamDoesNotKeepOthersFromBeingLookedAt) {
+  Stream* const busy = core_.NewStream();
+  Stream* const stuck = core_.NewStream();
+  std::atomic<bool> go{false};
+  std::atomic<int> looks{0}, done{0};
+  std::function<bool()> again = [&] {
+    ++done;
+    if (!go) Enqueue(busy, again);
+    return true;
+  };
+  Enqueue(busy, again);
+  ASSERT_TRUE(Eventually([&] { return done > 0; }));
+  auto task = std::make_unique<FakeTask>([&] { return go.load(); });
+  task->look = [&] { ++looks; };
+  core_.Enqueue(stuck, std::move(task));
+  const int many = done + 1'000'000;
+  while (looks == 0 && done < many) std::this_thread::yield();
+  EXPECT_GT(looks, 0);
+  go = true;
+  EXPECT_EQ(core_.DestroyStream(stuck), absl::OkStatus());
+  // Its last task may have been queued after it was asked to end.
+  EXPECT_EQ(core_.Synchronize(busy), absl::OkStatus());
+  EXPECT_EQ(core_.DestroyStream(busy), absl::OkStatus());
+}
+
 TEST_F(CoreTest, TheFirstErrorIsKeptUntilSynchronize) {
   Stream* const stream = core_.NewStream();
   Enqueue(stream, Always);
