@@ -168,6 +168,26 @@ void AddMessages(bool send, const Parts& parts, size_t element,
   }
 }
 
+// A number for an operator that no living one has.
+absl::StatusOr<int> NewOpHandle(axonComm& comm) {
+  constexpr int kMostOps = 0xfe00;
+  if (comm.ops.size() >= kMostOps) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "communicator '%s' has %d operators of axonRedOpCreatePreMulSum; "
+        "destroy those that are not needed by axonRedOpDestroy",
+        comm.comm->name(), kMostOps));
+  }
+  // Handles of other communicators are told apart by their address bits.
+  const auto base = static_cast<int>(
+      (reinterpret_cast<uintptr_t>(&comm) >> 6 & 0x7fff) << 16 | 0x100);
+  while (comm.ops.count(base + comm.next_op) != 0) {
+    comm.next_op = (comm.next_op + 1) % kMostOps;
+  }
+  const int handle = base + comm.next_op;
+  comm.next_op = (comm.next_op + 1) % kMostOps;
+  return handle;
+}
+
 }  // namespace
 }  // namespace axon
 
@@ -326,15 +346,13 @@ axonResult_t axonRedOpCreatePreMulSum(axonRedOp_t* op, void* scalar,
         static_cast<int>(residence)));
   }
   if (!status.ok()) return axon::ToResult(status, comm);
+  const absl::StatusOr<int> handle = axon::NewOpHandle(*comm);
+  if (!handle.ok()) return axon::ToResult(handle.status(), comm);
   const bool later = residence == axonScalarDevice;
-  // Handles of other communicators are told apart by their address bits.
-  const auto base = static_cast<int>(
-      (reinterpret_cast<uintptr_t>(comm) >> 6 & 0x7fff) << 16 | 0x100);
-  const int handle = base + comm->next_op++ % 0xfe00;
-  comm->ops[handle] = {typed.type,
-                       later ? 1 : axon::ReadScalar(scalar, typed.type),
-                       later ? scalar : nullptr};
-  *op = static_cast<axonRedOp_t>(handle);
+  comm->ops[*handle] = {typed.type,
+                        later ? 1 : axon::ReadScalar(scalar, typed.type),
+                        later ? scalar : nullptr};
+  *op = static_cast<axonRedOp_t>(*handle);
   return axonSuccess;
 }
 
