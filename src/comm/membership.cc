@@ -248,6 +248,7 @@ absl::StatusOr<Membership> Join(Process& process, const UniqueId& id, int rank,
   options.version = kVersionCode;
   options.digest = SettingsDigest(process.settings());
   options.rendezvous = &process.rendezvous();
+  const Deadline deadline = Deadline::In(timeout_ms);
   ASSIGN_OR_RETURN(std::unique_ptr<Bootstrap> bootstrap,
                    Bootstrap::Join(id, rank, ranks, options));
   Joining joining(process, rank, ranks);
