@@ -173,10 +173,10 @@ typedef struct {
  * have met or the process ends. */
 AXON_API axonResult_t axonGetUniqueId(axonUniqueId* id) AXON_NOEXCEPT;
 
-/* Creates a communicator of `nranks` ranks; collective over all of them, each
- * with its own `rank` in [0, nranks). Blocks until all have arrived or the
- * timeout has passed (axonTimeout names the missing ranks). Two ranks with one
- * number, different values of nranks and an id used twice are
+/* Creates a communicator of `nranks` ranks, at most 256; collective over all of
+ * them, each with its own `rank` in [0, nranks). Blocks until all have arrived
+ * or the timeout has passed (axonTimeout names the missing ranks). Two ranks
+ * with one number, different values of nranks and an id used twice are
  * axonInvalidUsage. Thread-safe; several ranks may live in one process. */
 AXON_API axonResult_t axonCommInitRank(axonComm_t* comm, int nranks,
                                        axonUniqueId id, int rank) AXON_NOEXCEPT;

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "base/version.h"
 #include "comm/create.h"
+#include "comm/membership.h"
 
 namespace axon {
 namespace {
@@ -75,6 +76,7 @@ absl::Status CheckPlace(const void* out, int nranks, int rank) {
     return absl::InvalidArgumentError(
         absl::StrFormat("nranks is %d; it is at least 1", nranks));
   }
+  RETURN_IF_ERROR(CheckRanks(nranks));
   if (rank < 0 || rank >= nranks) {
     return absl::InvalidArgumentError(
         absl::StrFormat("rank %d is not one of 0 to %d", rank, nranks - 1));

@@ -235,13 +235,16 @@ class Joining {
 
 }  // namespace
 
+absl::Status CheckRanks(int ranks) {
+  if (ranks <= kMaxLocalRanks) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%d ranks: at most %d may share a machine", ranks, kMaxLocalRanks));
+}
+
 absl::StatusOr<Membership> Join(Process& process, const UniqueId& id, int rank,
                                 int ranks, const std::string& name,
                                 int64_t timeout_ms) {
-  if (ranks > kMaxLocalRanks) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "%d ranks: at most %d may share a machine", ranks, kMaxLocalRanks));
-  }
+  RETURN_IF_ERROR(CheckRanks(ranks));
   process.Sweep();
   BootstrapOptions options;
   options.timeout_ms = timeout_ms;

@@ -23,6 +23,9 @@ struct Membership {
   int usable_cpus = 1;             // of all the ranks together
 };
 
+// Whether a communicator may have so many.
+absl::Status CheckRanks(int ranks);
+
 // Meets the other ranks at `id`. Errors name who is missing or differs.
 absl::StatusOr<Membership> Join(Process& process, const UniqueId& id, int rank,
                                 int ranks, const std::string& name,

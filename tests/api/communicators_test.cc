@@ -72,6 +72,10 @@ TEST(InitTest, WrongPlacesAreRefused) {
                     "NULL");
   EXPECT_AXON_ERROR(axonCommInitAll(&comm, -3, nullptr), axonInvalidArgument,
                     "-3");
+  // Refused before there is a thread for each.
+  std::vector<axonComm_t> many(1'000'000);
+  EXPECT_AXON_ERROR(axonCommInitAll(many.data(), 1'000'000, nullptr),
+                    axonInvalidArgument, "1000000 ranks: at most 256");
   EXPECT_AXON_ERROR(axonGetUniqueId(nullptr), axonInvalidArgument,
                     "id is NULL");
   id.internal[40] ^= 1;
