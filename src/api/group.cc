@@ -65,7 +65,12 @@ axonResult_t Launch(std::vector<Pending> calls) {
       here.push_back(call.task.get());
     }
   }
-  return ToResult(RunBlocking(here), first);
+  const absl::Status first_error = RunBlocking(here);
+  for (const Pending& call : calls) {
+    if (call.task == nullptr || call.task->status().ok()) continue;
+    call.comm->SetLastError(std::string(call.task->status().message()));
+  }
+  return ToResult(first_error);
 }
 
 // Said when the second kind comes: a call that is in the group already has its
