@@ -215,7 +215,10 @@ AXON_API axonResult_t axonCommDestroy(axonComm_t comm) AXON_NOEXCEPT;
 /* Stops everything on this communicator and frees it. May be called from any
  * thread while another one is inside a call: that call returns
  * axonInvalidUsage ("aborted") and the caller must not use `comm` again.
- * Returns within a second whatever the peers do; they get axonRemoteError. */
+ * Returns within a second whatever the peers do; they get axonRemoteError.
+ * Queued calls, and those of this thread's open group, are dropped. If another
+ * thread has calls on it in an open group, or does not leave in time, it is
+ * stopped but kept, with axonInvalidUsage: abort it again after that. */
 AXON_API axonResult_t axonCommAbort(axonComm_t comm) AXON_NOEXCEPT;
 
 /* *asyncError: axonSuccess, axonInProgress while queued calls are not done, or

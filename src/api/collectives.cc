@@ -55,6 +55,7 @@ axonResult_t Call(CollectiveArgs args, int type, std::optional<int> op,
                   axonComm_t comm, axonStream_t stream) {
   absl::Status status = CheckHandle(comm);
   if (!status.ok()) return Refuse(status);
+  Inside inside(*comm);
   if (stream != nullptr) status = CheckHandle(stream);
   if (status.ok()) status = SetType(type, &args);
   if (status.ok() && op.has_value()) status = SetOp(*comm, *op, &args);
@@ -125,6 +126,7 @@ axonResult_t UnevenCall(CollectiveArgs args, const int64_t* counts,
                         axonComm_t comm, axonStream_t stream) {
   absl::Status status = CheckHandle(comm);
   if (!status.ok()) return Refuse(status);
+  Inside inside(*comm);
   status = SetParts(counts, displs, comm->comm->size(), &args.lengths,
                     &args.offsets);
   if (!status.ok()) return Refuse(status, comm);
@@ -137,6 +139,7 @@ axonResult_t Message(bool send, void* buffer, size_t count, int type, int peer,
                      axonComm_t comm, axonStream_t stream) {
   absl::Status status = CheckHandle(comm);
   if (!status.ok()) return Refuse(status);
+  Inside inside(*comm);
   if (stream != nullptr) status = CheckHandle(stream);
   CollectiveArgs typed;
   if (status.ok()) status = SetType(type, &typed);
@@ -287,6 +290,7 @@ axonResult_t axonAlltoAllV(const void* sendbuff, const int64_t* sendcounts,
                            axonStream_t stream) noexcept {
   absl::Status status = axon::CheckHandle(comm);
   if (!status.ok()) return axon::Refuse(status);
+  axon::Inside inside(*comm);
   const int ranks = comm->comm->size();
   std::vector<int64_t> send_lengths, send_offsets, recv_lengths, recv_offsets;
   status =
