@@ -21,9 +21,10 @@
  *   are independent. axonCommAbort, axonCommGetAsyncError and axonCommDump may
  *   be called from any thread at any time.
  * - axonInvalidArgument means that nothing happened and the communicator stays
- *   usable. Any other error is kept: every later call on the communicator
- *   returns it, on every rank, and only axonCommAbort, axonCommDestroy and
- *   queries are useful then. axonGetLastError has the text.
+ *   usable; so does axonInvalidUsage where a call breaks the rules of groups.
+ *   Any other error is kept: every later call on the communicator returns it,
+ *   on every rank, and only axonCommAbort, axonCommDestroy and queries are
+ *   useful then. axonGetLastError has the text.
  * - Buffers of one call must not overlap, except in place as each call states.
  * - A child of fork() may not use communicators of its parent
  *   (axonInvalidUsage); the parent is not disturbed.
@@ -198,9 +199,10 @@ AXON_API axonResult_t axonCommInitAll(axonComm_t* comms, int ndev,
 AXON_API axonResult_t axonCommInitEnv(axonComm_t* comm,
                                       axonConfig_t* config) AXON_NOEXCEPT;
 
-/* Splits `comm`; collective over it. Ranks that pass the same color >= 0 form a
- * new communicator, ordered by key, then by rank in `comm`. With
- * AXON_SPLIT_NOCOLOR *newcomm becomes NULL. config NULL inherits. */
+/* Splits `comm`; collective over it, not inside a group. Ranks that pass the
+ * same color >= 0 form a new communicator, ordered by key, then by rank in
+ * `comm`. With AXON_SPLIT_NOCOLOR *newcomm becomes NULL. config NULL inherits.
+ */
 AXON_API axonResult_t axonCommSplit(axonComm_t comm, int color, int key,
                                     axonComm_t* newcomm,
                                     axonConfig_t* config) AXON_NOEXCEPT;
@@ -389,7 +391,9 @@ AXON_API axonResult_t axonRecv(void* recvbuff, size_t count,
  * may be driven by one thread, and creation of several ranks by one thread
  * works. Thread-local; nests. Arguments are checked when the call is made (its
  * axonInvalidArgument drops that call only); other errors are returned by End.
- * With NULL streams End returns when all is done. */
+ * With NULL streams End returns when all is done. Calls on one stream keep its
+ * order: ranks of one communicator that one thread drives need a stream each.
+ */
 AXON_API axonResult_t axonGroupStart(void) AXON_NOEXCEPT;
 AXON_API axonResult_t axonGroupEnd(void) AXON_NOEXCEPT;
 
