@@ -21,9 +21,10 @@
  *   are independent. axonCommAbort, axonCommGetAsyncError and axonCommDump may
  *   be called from any thread at any time.
  * - axonInvalidArgument means that nothing happened and the communicator stays
- *   usable. Any other error is kept: every later call on the communicator
- *   returns it, on every rank, and only axonCommAbort, axonCommDestroy and
- *   queries are useful then. axonGetLastError has the text.
+ *   usable; so does axonInvalidUsage where a call breaks the rules of groups.
+ *   Any other error is kept: every later call on the communicator returns it,
+ *   on every rank, and only axonCommAbort, axonCommDestroy and queries are
+ *   useful then. axonGetLastError has the text.
  * - Buffers of one call must not overlap, except in place as each call states.
  * - A child of fork() may not use communicators of its parent
  *   (axonInvalidUsage); the parent is not disturbed.
@@ -173,10 +174,10 @@ typedef struct {
  * have met or the process ends. */
 AXON_API axonResult_t axonGetUniqueId(axonUniqueId* id) AXON_NOEXCEPT;
 
-/* Creates a communicator of `nranks` ranks; collective over all of them, each
- * with its own `rank` in [0, nranks). Blocks until all have arrived or the
- * timeout has passed (axonTimeout names the missing ranks). Two ranks with one
- * number, different values of nranks and an id used twice are
+/* Creates a communicator of `nranks` ranks, at most 256; collective over all of
+ * them, each with its own `rank` in [0, nranks). Blocks until all have arrived
+ * or the timeout has passed (axonTimeout names the missing ranks). Two ranks
+ * with one number, different values of nranks and an id used twice are
  * axonInvalidUsage. Thread-safe; several ranks may live in one process. */
 AXON_API axonResult_t axonCommInitRank(axonComm_t* comm, int nranks,
                                        axonUniqueId id, int rank) AXON_NOEXCEPT;
@@ -198,9 +199,10 @@ AXON_API axonResult_t axonCommInitAll(axonComm_t* comms, int ndev,
 AXON_API axonResult_t axonCommInitEnv(axonComm_t* comm,
                                       axonConfig_t* config) AXON_NOEXCEPT;
 
-/* Splits `comm`; collective over it. Ranks that pass the same color >= 0 form a
- * new communicator, ordered by key, then by rank in `comm`. With
- * AXON_SPLIT_NOCOLOR *newcomm becomes NULL. config NULL inherits. */
+/* Splits `comm`; collective over it, not inside a group. Ranks that pass the
+ * same color >= 0 form a new communicator, ordered by key, then by rank in
+ * `comm`. With AXON_SPLIT_NOCOLOR *newcomm becomes NULL. config NULL inherits.
+ */
 AXON_API axonResult_t axonCommSplit(axonComm_t comm, int color, int key,
                                     axonComm_t* newcomm,
                                     axonConfig_t* config) AXON_NOEXCEPT;
@@ -215,7 +217,10 @@ AXON_API axonResult_t axonCommDestroy(axonComm_t comm) AXON_NOEXCEPT;
 /* Stops everything on this communicator and frees it. May be called from any
  * thread while another one is inside a call: that call returns
  * axonInvalidUsage ("aborted") and the caller must not use `comm` again.
- * Returns within a second whatever the peers do; they get axonRemoteError. */
+ * Returns within a second whatever the peers do; they get axonRemoteError.
+ * Queued calls, and those of this thread's open group, are dropped. If another
+ * thread has calls on it in an open group, or does not leave in time, it is
+ * stopped but kept, with axonInvalidUsage: abort it again after that. */
 AXON_API axonResult_t axonCommAbort(axonComm_t comm) AXON_NOEXCEPT;
 
 /* *asyncError: axonSuccess, axonInProgress while queued calls are not done, or
@@ -386,7 +391,9 @@ AXON_API axonResult_t axonRecv(void* recvbuff, size_t count,
  * may be driven by one thread, and creation of several ranks by one thread
  * works. Thread-local; nests. Arguments are checked when the call is made (its
  * axonInvalidArgument drops that call only); other errors are returned by End.
- * With NULL streams End returns when all is done. */
+ * With NULL streams End returns when all is done. Calls on one stream keep its
+ * order: ranks of one communicator that one thread drives need a stream each.
+ */
 AXON_API axonResult_t axonGroupStart(void) AXON_NOEXCEPT;
 AXON_API axonResult_t axonGroupEnd(void) AXON_NOEXCEPT;
 

@@ -55,6 +55,7 @@ axonResult_t Call(CollectiveArgs args, int type, std::optional<int> op,
                   axonComm_t comm, axonStream_t stream) {
   absl::Status status = CheckHandle(comm);
   if (!status.ok()) return Refuse(status);
+  Inside inside(*comm);
   if (stream != nullptr) status = CheckHandle(stream);
   if (status.ok()) status = SetType(type, &args);
   if (status.ok() && op.has_value()) status = SetOp(*comm, *op, &args);
@@ -125,6 +126,7 @@ axonResult_t UnevenCall(CollectiveArgs args, const int64_t* counts,
                         axonComm_t comm, axonStream_t stream) {
   absl::Status status = CheckHandle(comm);
   if (!status.ok()) return Refuse(status);
+  Inside inside(*comm);
   status = SetParts(counts, displs, comm->comm->size(), &args.lengths,
                     &args.offsets);
   if (!status.ok()) return Refuse(status, comm);
@@ -137,6 +139,7 @@ axonResult_t Message(bool send, void* buffer, size_t count, int type, int peer,
                      axonComm_t comm, axonStream_t stream) {
   absl::Status status = CheckHandle(comm);
   if (!status.ok()) return Refuse(status);
+  Inside inside(*comm);
   if (stream != nullptr) status = CheckHandle(stream);
   CollectiveArgs typed;
   if (status.ok()) status = SetType(type, &typed);
@@ -166,6 +169,26 @@ void AddMessages(bool send, const Parts& parts, size_t element,
          static_cast<size_t>(parts.lengths[r]) * element, static_cast<int>(r),
          kCallLane});
   }
+}
+
+// A number for an operator that no living one has.
+absl::StatusOr<int> NewOpHandle(axonComm& comm) {
+  constexpr int kMostOps = 0xfe00;
+  if (comm.ops.size() >= kMostOps) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "communicator '%s' has %d operators of axonRedOpCreatePreMulSum; "
+        "destroy those that are not needed by axonRedOpDestroy",
+        comm.comm->name(), kMostOps));
+  }
+  // Handles of other communicators are told apart by their address bits.
+  const auto base = static_cast<int>(
+      (reinterpret_cast<uintptr_t>(&comm) >> 6 & 0x7fff) << 16 | 0x100);
+  while (comm.ops.count(base + comm.next_op) != 0) {
+    comm.next_op = (comm.next_op + 1) % kMostOps;
+  }
+  const int handle = base + comm.next_op;
+  comm.next_op = (comm.next_op + 1) % kMostOps;
+  return handle;
 }
 
 }  // namespace
@@ -267,6 +290,7 @@ axonResult_t axonAlltoAllV(const void* sendbuff, const int64_t* sendcounts,
                            axonStream_t stream) noexcept {
   absl::Status status = axon::CheckHandle(comm);
   if (!status.ok()) return axon::Refuse(status);
+  axon::Inside inside(*comm);
   const int ranks = comm->comm->size();
   std::vector<int64_t> send_lengths, send_offsets, recv_lengths, recv_offsets;
   status =
@@ -326,15 +350,13 @@ axonResult_t axonRedOpCreatePreMulSum(axonRedOp_t* op, void* scalar,
         static_cast<int>(residence)));
   }
   if (!status.ok()) return axon::ToResult(status, comm);
+  const absl::StatusOr<int> handle = axon::NewOpHandle(*comm);
+  if (!handle.ok()) return axon::ToResult(handle.status(), comm);
   const bool later = residence == axonScalarDevice;
-  // Handles of other communicators are told apart by their address bits.
-  const auto base = static_cast<int>(
-      (reinterpret_cast<uintptr_t>(comm) >> 6 & 0x7fff) << 16 | 0x100);
-  const int handle = base + comm->next_op++ % 0xfe00;
-  comm->ops[handle] = {typed.type,
-                       later ? 1 : axon::ReadScalar(scalar, typed.type),
-                       later ? scalar : nullptr};
-  *op = static_cast<axonRedOp_t>(handle);
+  comm->ops[*handle] = {typed.type,
+                        later ? 1 : axon::ReadScalar(scalar, typed.type),
+                        later ? scalar : nullptr};
+  *op = static_cast<axonRedOp_t>(*handle);
   return axonSuccess;
 }
 

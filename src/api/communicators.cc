@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "base/version.h"
 #include "comm/create.h"
+#include "comm/membership.h"
 
 namespace axon {
 namespace {
@@ -75,6 +76,7 @@ absl::Status CheckPlace(const void* out, int nranks, int rank) {
     return absl::InvalidArgumentError(
         absl::StrFormat("nranks is %d; it is at least 1", nranks));
   }
+  RETURN_IF_ERROR(CheckRanks(nranks));
   if (rank < 0 || rank >= nranks) {
     return absl::InvalidArgumentError(
         absl::StrFormat("rank %d is not one of 0 to %d", rank, nranks - 1));
@@ -101,14 +103,26 @@ axonResult_t InitRank(axonComm_t* comm, int nranks, const axonUniqueId& id,
       });
 }
 
-// Waits until nobody is inside and nothing is queued.
-bool WaitIdle(axonComm& comm, int64_t limit_ms) {
+// Nobody is inside and nothing is queued. In this order: who is inside may
+// queue.
+bool IsIdle(const axonComm& comm) {
+  return comm.inside.load(std::memory_order_acquire) == 0 && comm.comm->Idle();
+}
+
+void WaitIdle(const axonComm& comm) {
+  comm.comm->process().core().WaitUntil([&] { return IsIdle(comm); });
+}
+
+// After an abort: whether it has become idle in time.
+bool WaitAborted(const axonComm& comm, int64_t limit_ms) {
   const Deadline deadline = Deadline::In(limit_ms);
+  Core& core = comm.comm->process().core();
   bool idle = false;
-  comm.comm->process().core().WaitUntil([&] {
-    idle =
-        comm.comm->Idle() && comm.inside.load(std::memory_order_acquire) == 0;
-    return idle || (limit_ms > 0 && deadline.passed());
+  core.WaitUntil([&] {
+    // What waits behind calls of others would wait as long as they do.
+    core.LetGo(comm.comm.get());
+    idle = IsIdle(comm);
+    return idle || deadline.passed();
   });
   return idle;
 }
@@ -213,7 +227,7 @@ axonResult_t axonCommFinalize(axonComm_t comm) noexcept {
   if (auto status = axon::CheckUnused(comm); !status.ok()) {
     return ToResult(status, comm);
   }
-  axon::WaitIdle(*comm, 0);
+  axon::WaitIdle(*comm);
   return ToResult(comm->comm->status(), comm);
 }
 
@@ -223,7 +237,7 @@ axonResult_t axonCommDestroy(axonComm_t comm) noexcept {
   if (auto status = axon::CheckUnused(comm); !status.ok()) {
     return ToResult(status, comm);
   }
-  axon::WaitIdle(*comm, 0);
+  axon::WaitIdle(*comm);
   axon::Delete(comm);
   return axonSuccess;
 }
@@ -233,13 +247,18 @@ axonResult_t axonCommAbort(axonComm_t comm) noexcept {
   if (auto status = CheckHandle(comm); !status.ok()) return ToResult(status);
   comm->comm->Abort();
   axon::HeavyFence();  // see Inside
+  axon::DropFromGroup(comm);
   constexpr int64_t kLimitMs = 900;
-  if (!axon::WaitIdle(*comm, kLimitMs)) {
-    // Somebody is still inside, in user code or starved of a processor: it must
-    // not find freed memory.
-    return ToResult(absl::InternalError(
-        "a thread did not leave the aborted communicator within 900 ms; its "
-        "memory is kept"));
+  if (!axon::WaitAborted(*comm, kLimitMs)) {
+    // Somebody is still inside, starved of a processor or with a group open: it
+    // must not find freed memory.
+    return ToResult(
+        absl::FailedPreconditionError(absl::StrFormat(
+            "communicator '%s' is stopped, but another thread has calls on it "
+            "in an open group or did not leave it within %d ms; abort it again "
+            "when that thread has ended its group or call",
+            comm->comm->name(), kLimitMs)),
+        comm);
   }
   axon::Delete(comm);
   return axonSuccess;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/group.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -55,9 +56,7 @@ absl::Status RunInits(std::vector<std::function<absl::Status()>> inits) {
 axonResult_t Launch(std::vector<Pending> calls) {
   std::vector<CallTask*> here;
   std::vector<std::unique_ptr<Inside>> inside;
-  axonComm* first = nullptr;
   for (Pending& call : calls) {
-    if (first == nullptr) first = call.comm;
     if (call.stream != nullptr) {
       call.comm->comm->process().core().Enqueue(call.stream->stream,
                                                 std::move(call.task));
@@ -66,7 +65,12 @@ axonResult_t Launch(std::vector<Pending> calls) {
       here.push_back(call.task.get());
     }
   }
-  return ToResult(RunBlocking(here), first);
+  const absl::Status first_error = RunBlocking(here);
+  for (const Pending& call : calls) {
+    if (call.task == nullptr || call.task->status().ok()) continue;
+    call.comm->SetLastError(std::string(call.task->status().message()));
+  }
+  return ToResult(first_error);
 }
 
 // Said when the second kind comes: a call that is in the group already has its
@@ -110,6 +114,14 @@ absl::Status CheckUnused(const axonStream* stream) {
   return absl::OkStatus();
 }
 
+void DropFromGroup(const axonComm* comm) {
+  std::vector<Pending>& calls = group.calls;
+  calls.erase(
+      std::remove_if(calls.begin(), calls.end(),
+                     [&](const Pending& call) { return call.comm == comm; }),
+      calls.end());
+}
+
 int64_t TakeCallTimeout() {
   return std::exchange(call_state.next_timeout_ms, -1);
 }
@@ -123,7 +135,6 @@ axonResult_t Submit(axonComm* comm, CollectiveArgs args, axonStream* stream) {
   if (!group.inits.empty()) return ToResult(MixedGroup(), comm);
   const int64_t timeout_ms = TimeoutOfThisCall();
   if (!InGroup() && stream == nullptr) {
-    Inside inside(*comm);
     CollectiveTask task(*comm->comm, std::move(args), timeout_ms);
     return ToResult(RunBlocking(task), comm);
   }
@@ -174,7 +185,6 @@ axonResult_t Submit(axonComm* comm, absl::Span<const MessageArgs> messages,
     comm->comm->process().core().Enqueue(stream->stream, std::move(task));
     return axonSuccess;
   }
-  Inside inside(*comm);
   return ToResult(RunBlocking(*task), comm);
 }
 

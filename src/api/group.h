@@ -17,6 +17,8 @@ bool InGroup();
 // Whether it may be destroyed: no call that this thread's group holds needs it.
 absl::Status CheckUnused(const axonComm* comm);
 absl::Status CheckUnused(const axonStream* stream);
+// Forgets the calls on an aborted communicator in this thread's open group.
+void DropFromGroup(const axonComm* comm);
 // The limit that axonSetCallTimeout set for this thread's next call, -1: none.
 // Taken once, or once a group.
 int64_t TakeCallTimeout();
@@ -25,6 +27,7 @@ int64_t TakeCallTimeout();
 // was set for it.
 axonResult_t Refuse(const absl::Status& status, axonComm* comm = nullptr);
 
+// The caller is Inside(*comm).
 axonResult_t Submit(axonComm* comm, CollectiveArgs args, axonStream* stream);
 // A blocking collective that goes the short way: not in a group, without a
 // limit of its own, of a shape that the communicator has seen. Nullopt: it

@@ -34,16 +34,23 @@ struct axonComm {
 
   void SetLastError(const std::string& text) {
     std::lock_guard<std::mutex> lock(mutex);
+    failure_told = comm->failed();
     last_error = text;
   }
+  // What no call has returned, since a stream met it, counts as well.
   std::string LastError() {
     std::lock_guard<std::mutex> lock(mutex);
+    if (!failure_told && comm->failed()) {
+      failure_told = true;
+      last_error = std::string(comm->status().message());
+    }
     return last_error;
   }
 
  private:
-  std::mutex mutex;
+  std::mutex mutex;  // guards what follows
   std::string last_error;
+  bool failure_told = false;  // it came before last_error, or is it
 };
 
 struct axonStream {

@@ -85,8 +85,8 @@ absl::Status Attempts::GiveUp(int nranks) const {
 
 absl::StatusOr<std::unique_ptr<Bootstrap>> Bootstrap::Join(
     const UniqueId& id, int rank, int nranks, const BootstrapOptions& options) {
-  const Deadline deadline = Deadline::In(options.timeout_ms);
   std::unique_ptr<Bootstrap> self(new Bootstrap(rank, options));
+  const Deadline deadline = self->deadline_;
   Attempts attempts{id, rank, options, {}, {}, {}};
   int64_t pause_ms = kFirstPauseMs;
   while (true) {
@@ -95,9 +95,8 @@ absl::StatusOr<std::unique_ptr<Bootstrap>> Bootstrap::Join(
     bool all_refused = !addresses.empty();
     for (const Address& address : addresses) {
       bool final = false;
-      const absl::Status status =
-          self->TryJoin(address, addresses.size() == 1, nranks, deadline,
-                        options, id.secret, &final);
+      const absl::Status status = self->TryJoin(
+          address, addresses.size() == 1, nranks, options, id.secret, &final);
       if (status.ok()) return self;
       if (final) return status;
       all_refused = all_refused && absl::IsUnavailable(status);
@@ -120,9 +119,9 @@ absl::StatusOr<std::unique_ptr<Bootstrap>> Bootstrap::Join(
 }
 
 absl::Status Bootstrap::TryJoin(const Address& address, bool only, int nranks,
-                                Deadline deadline,
                                 const BootstrapOptions& options,
                                 absl::string_view secret, bool* final) {
+  const Deadline deadline = deadline_;
   const auto patience = [&](int64_t ms) {
     return only ? deadline.WithGrace(kGraceMs)
                 : Deadline::In(deadline.LeftMs(ms) + 1);
@@ -217,13 +216,12 @@ absl::StatusOr<std::vector<std::string>> Bootstrap::AllGather(
         "allowed",
         mine.size(), kMaxPart));
   }
-  const Deadline deadline = Deadline::In(timeout_ms_);
-  std::string body = Packer().Int(timeout_ms_).Take();
+  std::string body = Packer().Int(Left(deadline_)).Take();
   body.append(mine.data(), mine.size());
   connection_->Send(PackFrame(FrameKind::kContribute, body));
   bool from_meeting = true;
   absl::StatusOr<Answer> answer =
-      Receive(deadline.WithGrace(kGraceMs), &from_meeting);
+      Receive(deadline_.WithGrace(kGraceMs), &from_meeting);
   if (!answer.ok()) return Keep(answer.status());
   Unpacker in(answer->body);
   std::vector<std::string> parts;

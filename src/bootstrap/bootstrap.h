@@ -27,7 +27,7 @@ namespace axon {
 class Rendezvous;
 
 struct BootstrapOptions {
-  int64_t timeout_ms = 0;  // for Join and for each later call; 0: none
+  int64_t timeout_ms = 0;  // for Join and all later calls together; 0: none
   int64_t version = 0;     // AXON_VERSION_CODE; must agree
   std::string digest;      // settings that must agree: SettingsDigest()
   // Opens a fixed id's place on rank 0; not needed otherwise. Must live until
@@ -70,8 +70,8 @@ class Bootstrap {
   // this rank's name before it. Local.
   void Fail(const absl::Status& why);
 
-  // Of later calls; 0: none.
-  void SetTimeout(int64_t ms) { timeout_ms_ = ms; }
+  // Of all later calls together, from now on; 0: none.
+  void SetTimeout(int64_t ms) { deadline_ = Deadline::In(ms); }
 
  private:
   struct Answer {
@@ -80,13 +80,13 @@ class Bootstrap {
   };
 
   Bootstrap(int rank, const BootstrapOptions& options)
-      : rank_(rank), timeout_ms_(options.timeout_ms) {}
+      : rank_(rank), deadline_(Deadline::In(options.timeout_ms)) {}
 
   // One attempt at one address, `only`: there is no other. `*final` becomes
   // true with an answer from the meeting, after which no other attempt makes
   // sense.
   absl::Status TryJoin(const Address& address, bool only, int nranks,
-                       Deadline deadline, const BootstrapOptions& options,
+                       const BootstrapOptions& options,
                        absl::string_view secret, bool* final);
   absl::Status TakePeers(const Answer& answer, int nranks);
   // The next frame. An error frame becomes its status and sets *from_meeting,
@@ -95,7 +95,7 @@ class Bootstrap {
   absl::Status Keep(absl::Status status);
 
   const int rank_;
-  int64_t timeout_ms_;
+  Deadline deadline_;
   std::unique_ptr<Connection> connection_;
   std::string server_;  // its address; later also host and pid
   std::vector<Peer> peers_;

@@ -10,7 +10,7 @@
 namespace axon {
 namespace {
 
-constexpr size_t kReadSize = 256 << 10;
+constexpr size_t kReadSize = 64 << 10;
 
 }  // namespace
 
@@ -20,13 +20,13 @@ short Connection::events() const {
 
 bool Connection::Receive() {
   in_.erase(0, std::exchange(in_at_, 0));
-  const size_t before = in_.size();
-  in_.resize(before + kReadSize);
+  // Not into `in_`: a connection that is silent holds no memory.
+  char bytes[kReadSize];
   ssize_t n = 0;
   do {
-    n = recv(fd(), in_.data() + before, kReadSize, MSG_DONTWAIT);
+    n = recv(fd(), bytes, sizeof(bytes), MSG_DONTWAIT);
   } while (n < 0 && errno == EINTR);
-  in_.resize(before + static_cast<size_t>(n > 0 ? n : 0));
+  if (n > 0) in_.append(bytes, static_cast<size_t>(n));
   if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
   return n > 0;
 }

@@ -23,7 +23,7 @@ class Connection {
   // What to poll for.
   short events() const;  // NOLINT(google-runtime-int): pollfd has one
 
-  // Reads what is there, at most 256 KiB; false: the peer has closed, or the
+  // Reads what is there, at most 64 KiB; false: the peer has closed, or the
   // connection broke.
   bool Receive();
   absl::string_view received() const {

@@ -80,6 +80,8 @@ bool Communicator::PeerDead(int rank) const {
 Poll Communicator::Query(absl::Status* error) {
   for (int q = 0; q < size() && !board_->failed(); ++q) {
     if (q == rank() || board_->HasLeft(q) || !PeerDead(q)) continue;
+    // It may have left in the meantime, as its last act.
+    if (board_->HasLeft(q)) continue;
     board_->Fail(absl::UnavailableError(
         absl::StrFormat("%s of communicator '%s' has died", board_->Describe(q),
                         config_.name)));

@@ -167,6 +167,11 @@ class Communicator {
   // The all-gather of a split.
   absl::Status Gather(const void* mine, void* all, size_t bytes);
   bool PeerDead(int rank) const;
+  // One of them that will not come any more, -1: none. A death comes first: it
+  // may be why others have left.
+  int GonePeer(absl::Span<const int> needed) const;
+  // In words, of one that has left.
+  const char* HowLeft(int rank) const;
   static size_t ChannelAt(int peer, int lane) {
     return static_cast<size_t>(peer) * kChannelLanes +
            static_cast<size_t>(lane);

@@ -95,7 +95,14 @@ class Joining {
     for (Link* link : got_.links) {
       if (link != nullptr) process_.links().Release(link);
     }
-    for (std::byte* p : got_.memory) process_.arena().Free(p);
+    for (std::byte* p : got_.memory) {
+      // With a board, the peers may have theirs too.
+      if (got_.board != nullptr) {
+        GiveUpBlock(p);
+      } else {
+        process_.arena().Free(p);
+      }
+    }
   }
 
   absl::Status Run(Bootstrap& bootstrap, const std::string& name,
@@ -235,24 +242,27 @@ class Joining {
 
 }  // namespace
 
+absl::Status CheckRanks(int ranks) {
+  if (ranks <= kMaxLocalRanks) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%d ranks: at most %d may share a machine", ranks, kMaxLocalRanks));
+}
+
 absl::StatusOr<Membership> Join(Process& process, const UniqueId& id, int rank,
                                 int ranks, const std::string& name,
                                 int64_t timeout_ms) {
-  if (ranks > kMaxLocalRanks) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "%d ranks: at most %d may share a machine", ranks, kMaxLocalRanks));
-  }
+  RETURN_IF_ERROR(CheckRanks(ranks));
   process.Sweep();
   BootstrapOptions options;
   options.timeout_ms = timeout_ms;
   options.version = kVersionCode;
   options.digest = SettingsDigest(process.settings());
   options.rendezvous = &process.rendezvous();
+  const Deadline deadline = Deadline::In(timeout_ms);
   ASSIGN_OR_RETURN(std::unique_ptr<Bootstrap> bootstrap,
                    Bootstrap::Join(id, rank, ranks, options));
   Joining joining(process, rank, ranks);
-  const absl::Status status =
-      joining.Run(*bootstrap, name, Deadline::In(timeout_ms));
+  const absl::Status status = joining.Run(*bootstrap, name, deadline);
   if (!status.ok()) {
     bootstrap->Fail(status);
     return status;
@@ -279,6 +289,12 @@ absl::StatusOr<std::byte*> MakeBlock(Process& process, int rank, int ranks,
   }
   block->magic = Block::kMagic;
   return memory;
+}
+
+void GiveUpBlock(std::byte* memory) {
+  // release: nothing more is done with the peers' memory.
+  reinterpret_cast<Block*>(memory)->given_up.store(1,
+                                                   std::memory_order_release);
 }
 
 absl::StatusOr<std::unique_ptr<Board>> MakeBoard(

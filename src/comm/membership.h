@@ -23,6 +23,9 @@ struct Membership {
   int usable_cpus = 1;             // of all the ranks together
 };
 
+// Whether a communicator may have so many.
+absl::Status CheckRanks(int ranks);
+
 // Meets the other ranks at `id`. Errors name who is missing or differs.
 absl::StatusOr<Membership> Join(Process& process, const UniqueId& id, int rank,
                                 int ranks, const std::string& name,
@@ -35,6 +38,10 @@ struct Seat {
 // Reserves and fills this rank's block.
 absl::StatusOr<std::byte*> MakeBlock(Process& process, int rank, int ranks,
                                      const std::string& name);
+// Ends this rank's part in a creation that failed after its peers had learned
+// of the block: some may have a communicator by now. They are told, and since
+// they may write into the block for as long as they live, it is never reused.
+void GiveUpBlock(std::byte* memory);
 // The board of the ranks in `seats`. `links` by rank, each counted for the
 // board.
 absl::StatusOr<std::unique_ptr<Board>> MakeBoard(

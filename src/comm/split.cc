@@ -80,11 +80,12 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Split(
   if (status.ok()) {
     status = Gather(&seat, seats.data(), sizeof(Seat));
   }
-  if (!status.ok() || members.empty()) {
-    if (block.ok() && *block != nullptr) process_.arena().Free(*block);
-    if (!status.ok()) return status;
-    return std::unique_ptr<Communicator>();
+  if (!status.ok()) {
+    // Others may have got all places, this rank's too.
+    if (block.ok() && *block != nullptr) GiveUpBlock(*block);
+    return status;
   }
+  if (members.empty()) return std::unique_ptr<Communicator>();
   membership.memory.push_back(*block);
   std::vector<Seat> chosen;
   for (const Member& member : members) {
@@ -94,8 +95,16 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Split(
     membership.links.push_back(
         link == nullptr ? nullptr : process_.links().Acquire(link->uid));
   }
-  ASSIGN_OR_RETURN(membership.board,
-                   MakeBoard(process_, new_rank, chosen, membership.links));
+  absl::StatusOr<std::unique_ptr<Board>> board =
+      MakeBoard(process_, new_rank, chosen, membership.links);
+  if (!board.ok()) {
+    GiveUpBlock(*block);
+    for (Link* link : membership.links) {
+      if (link != nullptr) process_.links().Release(link);
+    }
+    return board.status();
+  }
+  membership.board = *std::move(board);
   return Create(process_, std::move(membership), std::move(config));
 }
 

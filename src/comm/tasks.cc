@@ -24,12 +24,26 @@ std::string CallTask::Describe() const {
 }
 
 void CallTask::Behind(const std::string& head) {
-  if (std::exchange(behind_, true)) return;
+  if (let_go_ || std::exchange(behind_, true)) return;
   comm_.SetBusyWith(head);
 }
 
 void CallTask::Begin() {
   if (std::exchange(behind_, false)) comm_.SetBusyWith("");
+}
+
+void CallTask::LetGo(const void* owner) {
+  if (let_go_ || &comm_ != owner) return;
+  status_ = comm_.status();
+  let_go_ = true;
+  comm_.CallDone();
+}
+
+bool CallTask::Aborted() {
+  if (let_go_) return true;
+  if (!comm_.aborted()) return false;
+  status_ = comm_.status();
+  return true;
 }
 
 CollectiveTask::CollectiveTask(Communicator& comm, CollectiveArgs args,
@@ -54,6 +68,7 @@ void CollectiveTask::SetTexts() {
 
 Poll CollectiveTask::Step() {
   if (work_ == nullptr) {
+    if (Aborted()) return Poll::kFailed;
     if (!comm_.collectives().MyTurn(ticket_)) return Poll::kPending;
     Begin();
     absl::StatusOr<Work*> work = comm_.Start(args_);
@@ -110,6 +125,7 @@ Turnstile& MessagesTask::TurnstileOf(const Part& part) {
 }
 
 Poll MessagesTask::Step() {
+  if (Aborted()) return Poll::kFailed;
   Begin();
   for (Part& part : parts_) {
     if (part.done || !StepPart(part)) continue;

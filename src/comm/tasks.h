@@ -20,11 +20,14 @@ namespace axon {
 // What collectives and batches share: counting, deadlines, the first error.
 class CallTask : public Task {
  public:
-  ~CallTask() override { comm_.CallDone(); }
+  ~CallTask() override {
+    if (!let_go_) comm_.CallDone();
+  }
   absl::Status status() const override { return status_; }
   Communicator& comm() const { return comm_; }
   std::string Describe() const override;
   void Behind(const std::string& head) override;
+  void LetGo(const void* owner) override;
 
  protected:
   // The call's limit is `timeout_ms`, or the communicator's if negative.
@@ -38,6 +41,9 @@ class CallTask : public Task {
 
   // Its turn has come: it is behind nothing.
   void Begin();
+  // Whether it ends before its turn: this rank has aborted the communicator, so
+  // there is no order to keep. status_ says so.
+  bool Aborted();
 
   Communicator& comm_;
   absl::Status status_;
@@ -46,6 +52,7 @@ class CallTask : public Task {
  private:
   bool timed_ = false;
   bool behind_ = false;  // was said to be behind another
+  bool let_go_ = false;  // `comm_` may be gone
 };
 
 class CollectiveTask final : public CallTask {

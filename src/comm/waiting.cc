@@ -33,17 +33,32 @@ std::vector<int> Communicator::NeededPeers() const {
   return needed;
 }
 
-void Communicator::CheckWait(Wait& wait, absl::Span<const int> needed) {
-  if (!status().ok()) return;
+const char* Communicator::HowLeft(int rank) const {
+  return board_->HasGivenUp(rank) ? "could not complete its creation"
+                                  : "has destroyed it";
+}
+
+int Communicator::GonePeer(absl::Span<const int> needed) const {
+  int left = -1;
   for (int q : needed) {
     if (q == rank()) continue;
-    const bool left = board_->HasLeft(q);
-    if (!left && !PeerDead(q)) continue;
+    if (!board_->HasLeft(q)) {
+      if (PeerDead(q)) return q;
+    } else if (left < 0) {
+      left = q;
+    }
+  }
+  return left;
+}
+
+void Communicator::CheckWait(Wait& wait, absl::Span<const int> needed) {
+  if (!status().ok()) return;
+  if (const int q = GonePeer(needed); q >= 0) {
     if (std::exchange(wait.suspect, q) != q) return;
     board_->Fail(absl::UnavailableError(absl::StrFormat(
         "%s of communicator '%s' %s while %s waits for it in %s",
         board_->Describe(q), config_.name,
-        left ? "has destroyed it" : "has died", board_->Describe(rank()),
+        board_->HasLeft(q) ? HowLeft(q) : "has died", board_->Describe(rank()),
         wait.what())));
     return;
   }
@@ -66,7 +81,8 @@ std::string Communicator::Dump() const {
   for (int q = 0; q < size(); ++q) {
     absl::StrAppend(&text, board_->Describe(q), ": ", DescribeState(*board_, q),
                     PeerDead(q) ? ", its process has ended" : "",
-                    board_->HasLeft(q) ? ", has destroyed it" : "", "\n");
+                    board_->HasLeft(q) ? ", " : "",
+                    board_->HasLeft(q) ? HowLeft(q) : "", "\n");
   }
   if (absl::Status error = status(); !error.ok()) {
     absl::StrAppend(&text, "error: ", std::string(error.message()), "\n");

@@ -153,6 +153,15 @@ void Core::AddCallback(Stream* stream, Callback callback) {
           std::make_unique<CallbackTask>(*this, stream, std::move(callback)));
 }
 
+void Core::LetGo(const void* owner) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& stream : streams_) {
+    for (size_t i = 1; i < stream->tasks.size(); ++i) {
+      stream->tasks[i]->LetGo(owner);
+    }
+  }
+}
+
 Event* Core::NewEvent() { return new Event(); }
 
 void Core::DestroyEvent(Event* event) {

@@ -42,6 +42,9 @@ class Core {
   // kPending while tasks are queued; the error through `error` if kFailed.
   Poll Query(Stream* stream, absl::Status* error);
   void AddCallback(Stream* stream, Callback callback);
+  // Queued tasks of an owner that is given up will not be run; those at the
+  // heads of their streams are being run, and end by themselves.
+  void LetGo(const void* owner);
 
   Event* NewEvent();
   void DestroyEvent(Event* event);

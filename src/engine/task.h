@@ -33,6 +33,9 @@ class Task {
   virtual std::string Describe() const { return ""; }
   // It waits behind `head` in its stream.
   virtual void Behind(const std::string& head) { (void)head; }
+  // If it is one of `owner`'s, it will not be run and touches the owner no
+  // more: its next Step() fails. It is not at the head of its stream.
+  virtual void LetGo(const void* owner) { (void)owner; }
 };
 
 }  // namespace axon

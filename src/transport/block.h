@@ -102,6 +102,10 @@ struct Block {
   // as its last act (release); the owner frees the memory when all have left or
   // died (acquire).
   std::atomic<uint64_t> left[kMaxLocalRanks / 64];
+  // Not 0: the owner's part in the creation failed after peers had learned of
+  // this block, so some may believe that it takes part. It never will, nor does
+  // it touch theirs. Set once by the owner (release).
+  std::atomic<uint32_t> given_up;
   std::atomic<uint32_t> failure_code;  // absl code; relaxed
   char failure_text[1024];
   char name[64];  // of the communicator

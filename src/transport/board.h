@@ -81,7 +81,12 @@ class Board {
   bool HasLeft(int rank) const {
     return (mine_->left[rank / 64].load(std::memory_order_acquire) >>
                 (rank % 64) &
-            1) != 0;
+            1) != 0 ||
+           HasGivenUp(rank);
+  }
+  // It never took part: creating the communicator has failed on it only.
+  bool HasGivenUp(int rank) const {
+    return block(rank).given_up.load(std::memory_order_acquire) != 0;
   }
 
   // "rank 3 (host node7, pid 1234)".

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "tests/api/ranks.h"
 #include "tests/api/stage.h"
 #include "tests/support/processes.h"
 
@@ -138,6 +139,66 @@ TEST(AbortOfPeersTest, EndsTheirCallsSoon) {
                 AllOf(StartsWith("axonRemoteError: rank 2 "),
                       HasSubstr("aborted communicator 'test'")));
   }
+}
+
+// Calls that are queued behind another communicator's need not wait for it.
+TEST(AbortOfQueuedTest, DoesNotWaitForOthersOfTheStream) {
+  const Comms busy(2);
+  axonComm_t comms[2];
+  ASSERT_AXON_OK(axonCommInitAll(comms, 2, nullptr));
+  axonStream_t first = nullptr, second = nullptr;
+  ASSERT_AXON_OK(axonStreamCreate(&first));
+  ASSERT_AXON_OK(axonStreamCreate(&second));
+  int32_t values[6] = {1, 1, 1, 1, 1, 1};
+  const auto sum = [&](int i, axonComm_t comm, axonStream_t stream) {
+    return axonAllReduce(&values[i], &values[i], 1, axonInt32, axonSum, comm,
+                         stream);
+  };
+  EXPECT_AXON_OK(sum(0, busy[0], first));
+  EXPECT_AXON_OK(sum(1, comms[0], first));
+  EXPECT_AXON_OK(axonSend(&values[2], 1, axonInt32, 1, comms[0], first));
+  // Waits for its turn, behind the first stream's.
+  EXPECT_AXON_OK(sum(3, comms[0], second));
+  EXPECT_AXON_OK(sum(4, busy[0], first));
+  EXPECT_AXON_OK(axonCommAbort(comms[0]));
+  EXPECT_AXON_ERROR(axonStreamDestroy(second), axonInvalidUsage, "aborted");
+  EXPECT_AXON_ERROR(axonBarrier(comms[1], nullptr), axonRemoteError, "aborted");
+  EXPECT_AXON_OK(axonCommDestroy(comms[1]));
+  EXPECT_EQ(axonStreamQuery(first), axonInProgress);
+  // The others of the stream are not concerned.
+  values[5] = 2;
+  EXPECT_AXON_OK(sum(5, busy[1], nullptr));
+  EXPECT_AXON_OK(sum(5, busy[1], nullptr));
+  EXPECT_AXON_ERROR(axonStreamDestroy(first), axonInvalidUsage, "aborted");
+  EXPECT_EQ(values[0], 3);
+  EXPECT_EQ(values[4], 4);
+}
+
+TEST(AbortOfQueuedTest, DropsWhatTheThreadsGroupHolds) {
+  const Comms others(1);
+  axonComm_t comm = nullptr;
+  ASSERT_AXON_OK(axonCommInitAll(&comm, 1, nullptr));
+  int32_t value = 1, other = 1;
+  ASSERT_AXON_OK(axonGroupStart());
+  EXPECT_AXON_OK(axonBcast(&value, 1, axonInt32, 0, comm, nullptr));
+  EXPECT_AXON_OK(axonRecv(&other, 1, axonInt32, 0, others[0], nullptr));
+  EXPECT_AXON_OK(axonCommAbort(comm));
+  EXPECT_AXON_OK(axonSend(&value, 1, axonInt32, 0, others[0], nullptr));
+  EXPECT_AXON_OK(axonGroupEnd());
+}
+
+// Another thread's group cannot be entered: the remedy is told, and works.
+TEST(AbortOfQueuedTest, WaitsForAnotherThreadsGroup) {
+  axonComm_t comm = nullptr;
+  ASSERT_AXON_OK(axonCommInitAll(&comm, 1, nullptr));
+  int32_t value = 1;
+  ASSERT_AXON_OK(axonGroupStart());
+  EXPECT_AXON_OK(axonBcast(&value, 1, axonInt32, 0, comm, nullptr));
+  std::thread([&] {
+    EXPECT_AXON_ERROR(axonCommAbort(comm), axonInvalidUsage, "abort it again");
+  }).join();
+  EXPECT_AXON_ERROR(axonGroupEnd(), axonInvalidUsage, "aborted");
+  EXPECT_AXON_OK(axonCommAbort(comm));
 }
 
 // After the abort the process goes on with another communicator.

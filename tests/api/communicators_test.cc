@@ -8,11 +8,13 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "axon/axon.h"
 #include "tests/api/ranks.h"
 #include "tests/support/ports.h"
+#include "tests/support/threads.h"
 
 namespace axon {
 namespace {
@@ -72,6 +74,10 @@ TEST(InitTest, WrongPlacesAreRefused) {
                     "NULL");
   EXPECT_AXON_ERROR(axonCommInitAll(&comm, -3, nullptr), axonInvalidArgument,
                     "-3");
+  // Refused before there is a thread for each.
+  std::vector<axonComm_t> many(1'000'000);
+  EXPECT_AXON_ERROR(axonCommInitAll(many.data(), 1'000'000, nullptr),
+                    axonInvalidArgument, "1000000 ranks: at most 256");
   EXPECT_AXON_ERROR(axonGetUniqueId(nullptr), axonInvalidArgument,
                     "id is NULL");
   id.internal[40] ^= 1;
@@ -209,6 +215,48 @@ TEST(SplitTest, InheritsOrTakesAConfig) {
     EXPECT_THAT(Dump(named), testing::HasSubstr("communicator 'half'"));
     EXPECT_AXON_OK(axonCommDestroy(named));
   });
+}
+
+// The parent fails while some ranks have come out of the split and some have
+// not: those that have are told.
+TEST(SplitTest, WhoCouldNotCompleteItIsToldToWhoHas) {
+  constexpr int kRanks = 6;
+  int partial = 0;
+  for (int round = 0; round < 100 && partial < 5; ++round) {
+    std::vector<axonComm_t> comms(kRanks), parts(kRanks);
+    ASSERT_AXON_OK(axonCommInitAll(comms.data(), kRanks, nullptr));
+    std::vector<axonResult_t> split(kRanks), summed(kRanks, axonSuccess);
+    std::vector<std::string> texts(kRanks);
+    RunRanks(kRanks, [&](int rank) {
+      const auto r = static_cast<size_t>(rank);
+      axonCommSetTimeout(comms[r], 20'000);
+      // Rank 0 has no part in the others' communicator.
+      split[r] =
+          axonCommSplit(comms[r], rank == 0 ? 0 : 1, 0, &parts[r], nullptr);
+      if (rank == 0) axonCommAbort(std::exchange(comms[0], nullptr));
+    });
+    const auto failed =
+        std::count_if(split.begin() + 1, split.end(),
+                      [](axonResult_t r) { return r != axonSuccess; });
+    if (failed > 0 && failed < kRanks - 1) ++partial;
+    RunRanks(kRanks, [&](int rank) {
+      const auto r = static_cast<size_t>(rank);
+      if (rank == 0 || split[r] != axonSuccess) return;
+      int32_t value = 1;
+      summed[r] = axonAllReduce(&value, &value, 1, axonInt32, axonSum, parts[r],
+                                nullptr);
+      texts[r] = axonGetLastError(parts[r]);
+    });
+    for (size_t r = 1; r < kRanks && failed > 0; ++r) {
+      if (split[r] != axonSuccess) continue;
+      EXPECT_EQ(summed[r], axonRemoteError) << texts[r];
+      EXPECT_THAT(texts[r], testing::HasSubstr("could not complete its"));
+    }
+    for (size_t r = 0; r < kRanks; ++r) {
+      EXPECT_AXON_OK(axonCommDestroy(parts[r]));
+      EXPECT_AXON_OK(axonCommDestroy(comms[r]));
+    }
+  }
 }
 
 TEST(SplitTest, WrongArgumentsAreRefusedAlone) {

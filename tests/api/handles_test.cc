@@ -127,6 +127,46 @@ TEST_F(RefusalsTest, OperatorsMadeForSomethingElse) {
                     "operator 0");
 }
 
+// However many there are, none takes the number of a living one.
+TEST_F(RefusalsTest, MoreOperatorsThanNumbers) {
+  constexpr size_t kMost = 0xfe00;
+  std::vector<axonRedOp_t> ops(kMost);
+  float scalar = 0;
+  for (axonRedOp_t& op : ops) {
+    scalar += 1;
+    ASSERT_AXON_OK(axonRedOpCreatePreMulSum(&op, &scalar, axonFloat,
+                                            axonScalarHostImmediate, comm_));
+  }
+  axonRedOp_t more;
+  EXPECT_AXON_ERROR(axonRedOpCreatePreMulSum(&more, &scalar, axonFloat,
+                                             axonScalarHostImmediate, comm_),
+                    axonInvalidArgument, "65024 operators");
+  EXPECT_AXON_OK(axonRedOpDestroy(ops[7], comm_));
+  scalar = 100;
+  ASSERT_AXON_OK(axonRedOpCreatePreMulSum(&more, &scalar, axonFloat,
+                                          axonScalarHostImmediate, comm_));
+  EXPECT_EQ(more, ops[7]);
+}
+
+TEST(OperatorsTest, KeepTheirScalarsWhenTheNumbersHaveGoneRound) {
+  const Comms comms(1);
+  axonRedOp_t kept, other;
+  float scalar = 3;
+  ASSERT_AXON_OK(axonRedOpCreatePreMulSum(&kept, &scalar, axonFloat,
+                                          axonScalarHostImmediate, comms[0]));
+  for (int i = 0; i < 0xfe00; ++i) {
+    scalar = 5;
+    ASSERT_AXON_OK(axonRedOpCreatePreMulSum(&other, &scalar, axonFloat,
+                                            axonScalarHostImmediate, comms[0]));
+    ASSERT_NE(other, kept);
+    ASSERT_AXON_OK(axonRedOpDestroy(other, comms[0]));
+  }
+  float in = 2, out = 0;
+  ASSERT_AXON_OK(
+      axonAllReduce(&in, &out, 1, axonFloat, kept, comms[0], nullptr));
+  EXPECT_EQ(out, 6);
+}
+
 TEST_F(RefusalsTest, Pointers) {
   EXPECT_AXON_ERROR(
       axonAllReduce(nullptr, out_, 2, axonFloat, axonSum, comm_, nullptr),

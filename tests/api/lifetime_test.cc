@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "tests/api/stage.h"
 #include "tests/support/processes.h"
 #include "tests/support/sanitizer.h"
@@ -149,6 +150,27 @@ TEST(DestroyTest, WorksInAnyOrder) {
     return result == axonSuccess ? text : Outcome(result);
   });
   EXPECT_THAT(texts, Each("ok"));
+}
+
+// Ranks that leave and end while another looks for deaths have not died.
+TEST(DestroyTest, BeforeTheProcessEndsIsNoDeath) {
+  for (int i = 0; i < 40; ++i) {
+    Stage stage;
+    const auto texts = RunProcesses(6, 60'000, [&](int rank) -> std::string {
+      Member member(stage, rank, 6);
+      member.Barrier();
+      if (rank > 0) {
+        SleepMs(2 * rank);
+        member.Destroy();
+        _exit(40);
+      }
+      const Deadline until = Deadline::In(50);
+      std::string text = "ok";
+      while (text == "ok" && !until.passed()) text = member.Query();
+      return text;
+    });
+    ASSERT_EQ(texts[0], "ok");
+  }
 }
 
 // A peer that waits for a rank which has left is told so.

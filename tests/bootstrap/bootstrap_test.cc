@@ -197,6 +197,17 @@ TEST_F(BootstrapTest, TimeoutOfAnAllGatherNamesTheMissing) {
                                 HasSubstr("missing: rank 1 (host"))));
 }
 
+TEST_F(BootstrapTest, TheTimeLimitIsOfAllCallsTogether) {
+  const auto texts = RunThreads(2, [&](int rank) -> std::string {
+    auto b = Bootstrap::Join(id_, rank, 2, MeetOptions(1000));
+    if (!b.ok()) return b.status().ToString();
+    usleep(rank == 0 ? 1'200'000 : 1'600'000);
+    return (*b)->Barrier().ToString();
+  });
+  EXPECT_THAT(texts, Each(AllOf(StartsWith("DEADLINE_EXCEEDED"),
+                                HasSubstr("missing: rank 1 (host"))));
+}
+
 // A rank that is killed, as the others see it: `during` says when.
 class KilledRank : public BootstrapTest {
  protected:

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "absl/strings/str_cat.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/wire.h"
@@ -169,6 +171,28 @@ double CpuSeconds() {
 
 // The server has 60 descriptors, 200 silent strangers come: the ranks still
 // meet, and the server does not spin.
+TEST(RendezvousTest, StrangersTakeLittleMemory) {
+  const auto texts = RunProcesses(1, 60000, [](int) -> std::string {
+    const auto resident_mib = [] {
+      std::ifstream file("/proc/self/statm");
+      long pages = 0;
+      file >> pages >> pages;
+      return pages * sysconf(_SC_PAGESIZE) >> 20;
+    };
+    Rendezvous rendezvous;
+    const UniqueId id = MustOpen(&rendezvous);
+    const long before = resident_mib();
+    std::vector<Fd> strangers;
+    for (int i = 0; i < 400; ++i) strangers.push_back(MustConnect(id));
+    // Whoever came later has been served, so they have been too.
+    const auto met = MeetIn(id, 2);
+    const long more = resident_mib() - before;
+    if (met[0] != Exchanged(2)) return met[0];
+    return more < 40 ? "little" : absl::StrCat(more, " MiB");
+  });
+  EXPECT_EQ(texts[0], "little");
+}
+
 TEST(RendezvousTest, OutOfDescriptorsStrangersGoFirst) {
   const auto texts = RunProcesses(1, 40000, [](int) -> std::string {
     Rendezvous rendezvous;
