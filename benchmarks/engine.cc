@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <new>
 #include <thread>
@@ -54,7 +55,7 @@ class Boards {
   };
   std::vector<std::unique_ptr<std::byte, Free>> arenas_;
   std::vector<std::unique_ptr<Doorbell>> doorbells_;
-  std::vector<Board> boards_;
+  std::deque<Board> boards_;  // they do not move
 };
 
 Call AllReduce(const char* name, int ranks) {

@@ -152,12 +152,20 @@ void AddRanks(CLI::App* app, Options* o) {
   AddFixed(app, "-V,--device_cta_count", 16, "there is no device code");
 }
 
+constexpr size_t kMostBytes = size_t{1} << 47;
+
 void CheckTogether(const Options& o, const Program& program) {
   if (o.step_factor > 1 && o.min_bytes == 0 && o.max_bytes > 0) {
     throw CLI::ValidationError("-b", "0 bytes times -f never grow; use -i");
   }
   if (o.cycles == 0 && !o.json_file.empty()) {
     throw CLI::ValidationError("-J", "is written at the end; -N 0 has none");
+  }
+  // Negative numbers arrive as huge ones.
+  if (o.min_bytes > kMostBytes || o.max_bytes > kMostBytes) {
+    throw CLI::ValidationError(
+        o.min_bytes > kMostBytes ? "-b" : "-e",
+        "is negative or more than any memory: at most 128T");
   }
   if (o.max_bytes < o.min_bytes) {
     throw CLI::ValidationError("-e", "is smaller than -b");
@@ -221,6 +229,9 @@ std::vector<size_t> Sizes(const Options& options) {
     sizes.push_back(size);
     const double grown =
         std::floor(static_cast<double>(size) * options.step_factor);
+    if (options.step_factor > 1 && grown > static_cast<double>(kMostBytes)) {
+      break;
+    }
     const size_t next = options.step_factor > 1
                             ? std::max(size + 1, static_cast<size_t>(grown))
                             : size + std::max<size_t>(options.step_bytes, 1);

@@ -200,6 +200,7 @@ axonResult_t axonCommInitEnv(axonComm_t* comm, axonConfig_t* config) noexcept {
 
 axonResult_t axonCommSplit(axonComm_t comm, int color, int key,
                            axonComm_t* newcomm, axonConfig_t* config) noexcept {
+  const int64_t limit_ms = axon::TakeCallTimeout();
   absl::Status status = CheckHandle(comm);
   if (!status.ok()) return ToResult(status);
   if (newcomm == nullptr) {
@@ -216,6 +217,7 @@ axonResult_t axonCommSplit(axonComm_t comm, int color, int key,
   auto read = axon::ReadConfig(config, {"", comm->comm->timeout_ms(), 0});
   if (!read.ok()) return ToResult(read.status(), comm);
   axon::Inside inside(*comm);
+  if (limit_ms > 0) read->init_timeout_ms = limit_ms;
   auto made = comm->comm->Split(color, key, *std::move(read));
   if (!made.ok()) return ToResult(made.status(), comm);
   if (*made != nullptr) axon::Give(newcomm, *std::move(made));

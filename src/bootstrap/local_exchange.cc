@@ -325,8 +325,8 @@ absl::StatusOr<Table> Follow(const LocalExchangeOptions& options,
                           Participant(options, receiver.FirstMissing())));
     }
     RETURN_IF_ERROR(Look(options));
-    pollfd waiting{fd.get(),
-                   static_cast<short>(sent ? POLLIN : POLLIN | POLLOUT), 0};
+    pollfd waiting{fd.get(), POLLIN, 0};
+    if (!sent) waiting.events |= POLLOUT;
     poll(&waiting, 1, static_cast<int>(deadline.LeftMs(kLookMs)));
   }
   return receiver.Take();

@@ -15,7 +15,8 @@
 namespace axon {
 namespace {
 
-constexpr size_t kMost = std::numeric_limits<ptrdiff_t>::max();
+// Processes can address no more than this anywhere today.
+constexpr size_t kMost = size_t{1} << 47;
 
 // Bytes from `begin`; the empty range overlaps nothing.
 struct Range {

@@ -33,9 +33,10 @@
 namespace axon {
 
 struct CommConfig {
-  std::string name;             // empty: one is made up
-  int64_t timeout_ms = 0;       // of calls; 0: none
-  int64_t init_timeout_ms = 0;  // of creation by id; 0: none
+  std::string name;        // empty: one is made up
+  int64_t timeout_ms = 0;  // of calls; 0: none
+  // Of creation. 0: none by id, that of the parent's calls in a split.
+  int64_t init_timeout_ms = 0;
 };
 
 CallShape ShapeOf(const CollectiveArgs& args);
@@ -165,7 +166,8 @@ class Communicator {
   absl::Status LeaseOutbox();
   absl::StatusOr<std::byte*> AllocateKept(size_t bytes);
   // The all-gather of a split.
-  absl::Status Gather(const void* mine, void* all, size_t bytes);
+  absl::Status Gather(const void* mine, void* all, size_t bytes,
+                      int64_t timeout_ms);
   bool PeerDead(int rank) const;
   // One of them that will not come any more, -1: none. A death comes first: it
   // may be why others have left.

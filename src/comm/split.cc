@@ -38,14 +38,15 @@ std::vector<Member> MembersOf(const std::vector<Wish>& wishes, int color) {
 
 }  // namespace
 
-absl::Status Communicator::Gather(const void* mine, void* all, size_t bytes) {
+absl::Status Communicator::Gather(const void* mine, void* all, size_t bytes,
+                                  int64_t timeout_ms) {
   CollectiveArgs args;
   args.collective = Collective::kAllGather;
   args.in = mine;
   args.out = all;
   args.count = bytes;
   args.variant = CallVariant::kSplit;
-  CollectiveTask task(*this, std::move(args));
+  CollectiveTask task(*this, std::move(args), timeout_ms);
   return RunBlocking(task);
 }
 
@@ -53,7 +54,10 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Split(
     int color, int key, CommConfig config) {
   std::vector<Wish> wishes(static_cast<size_t>(size()));
   const Wish mine{color, key};
-  RETURN_IF_ERROR(Gather(&mine, wishes.data(), sizeof(Wish)));
+  // Most of a split's waiting is for the ranks to come to it, here.
+  const int64_t timeout_ms =
+      config.init_timeout_ms > 0 ? config.init_timeout_ms : -1;
+  RETURN_IF_ERROR(Gather(&mine, wishes.data(), sizeof(Wish), timeout_ms));
   const int number = ++splits_;
   const std::vector<Member> members =
       color < 0 ? std::vector<Member>() : MembersOf(wishes, color);
@@ -78,7 +82,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Split(
   absl::Status status = block.status();
   if (!status.ok()) board_->Fail(status);
   if (status.ok()) {
-    status = Gather(&seat, seats.data(), sizeof(Seat));
+    status = Gather(&seat, seats.data(), sizeof(Seat), timeout_ms);
   }
   if (!status.ok()) {
     // Others may have got all places, this rank's too.

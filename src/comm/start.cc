@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "base/log.h"
 #include "base/scalar.h"
 #include "base/status.h"
@@ -49,6 +50,22 @@ CollectiveCall CallOf(const CollectiveArgs& args) {
 double FactorOf(const CollectiveArgs& args) {
   return args.factor_at == nullptr ? args.factor
                                    : ReadScalar(args.factor_at, args.type);
+}
+
+// Counts of operations have 32 bits, and half of them is behind.
+absl::Status CheckSlices(const Plan& plan, size_t block_bytes,
+                         const Cutting& cutting) {
+  uint32_t ops = 1;
+  for (const RankShape& shape : plan.ranks) ops = std::max(ops, shape.ops);
+  const size_t slice_bytes =
+      std::max<size_t>(1, cutting.slice_elements() * cutting.element_size);
+  const size_t slices = CeilDiv(block_bytes, slice_bytes) + plan.max_stages;
+  constexpr size_t kMost = size_t{1} << 30;
+  if (slices < kMost / ops) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "parts of %u bytes are too long for one call on %d ranks: at most %u",
+      block_bytes, plan.ranks.size(),
+      (kMost / ops - plan.max_stages) * slice_bytes));
 }
 
 }  // namespace
@@ -129,6 +146,7 @@ absl::Status Communicator::MakeSetup(const CollectiveArgs& args,
   setup.cutting =
       Cut(length, element, found.plan->cuts,
           MaxPieceBytes(*found.plan, outbox_.size(), kPreferredPiece));
+  RETURN_IF_ERROR(CheckSlices(*found.plan, length * element, setup.cutting));
   const auto blocks = static_cast<size_t>(
       std::max(InBlocks(args.collective, PlaceOf(*board_, args)),
                OutBlocks(args.collective, PlaceOf(*board_, args))));

@@ -97,7 +97,7 @@ std::string Describe(const CallRecord& record) {
 std::string DescribeState(const Board& board, int rank) {
   Block& block = board.block(rank);
   const CallRecord* last = LastCall(block);
-  if (last == nullptr) return "has made no call" + BusyWith(block);
+  if (last == nullptr) return "has made no collective call" + BusyWith(block);
   const uint32_t call = last->call.load(kRelaxed);
   const uint64_t progress = block.progress.load(std::memory_order_acquire);
   const uint32_t made = block.calls_made.load(kRelaxed);

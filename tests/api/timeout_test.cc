@@ -228,7 +228,7 @@ TEST(DumpTest, SaysWhatEveryRankIsDoing) {
   EXPECT_THAT(
       texts[0],
       AllOf(StartsWith("communicator 'test', 2 ranks, seen by rank 0\n"),
-            HasSubstr(RankText(0, pids[0]) + ": has made no call\n"),
+            HasSubstr(RankText(0, pids[0]) + ": has made no collective call\n"),
             HasSubstr(RankText(0, pids[0]) +
                       ": waits in call 2, all_reduce of 1 int64, max "
                       "for "),

@@ -153,7 +153,7 @@ TEST_F(BoardViewTest, TwoRootsThatOnlySendAreFoundOneCallLater) {
 }
 
 TEST_F(BoardViewTest, Texts) {
-  EXPECT_EQ(DescribeState(heap_.board(0), 1), "has made no call");
+  EXPECT_EQ(DescribeState(heap_.board(0), 1), "has made no collective call");
   Enter(1, Of(Collective::kAllGather, 3));
   Enter(0, Of(Collective::kAllGather, 3));
   EXPECT_THAT(DescribeState(heap_.board(0), 1),
