@@ -74,6 +74,7 @@ Poll CollectiveTask::Step() {
     absl::StatusOr<Work*> work = comm_.Start(args_);
     if (!work.ok()) return End(work.status());
     work_ = *work;
+    began_ = true;
   }
   const Poll poll = work_->Step();
   if (poll == Poll::kReady) return End(absl::OkStatus());
@@ -91,7 +92,9 @@ Poll CollectiveTask::End(absl::Status status) {
 }
 
 bool CollectiveTask::TookStep() {
-  return work_ != nullptr && work_->TookStep();
+  // Having begun is a step: its peers were never asked to wake us.
+  const bool began = std::exchange(began_, false);
+  return (work_ != nullptr && work_->TookStep()) || began;
 }
 
 void CollectiveTask::Look() {

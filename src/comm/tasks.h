@@ -74,6 +74,7 @@ class CollectiveTask final : public CallTask {
   CollectiveArgs args_;
   uint64_t ticket_;
   Work* work_ = nullptr;  // while it runs
+  bool began_ = false;    // since TookStep() was asked
 };
 
 class MessagesTask final : public CallTask {
