@@ -18,11 +18,6 @@ void CallTask::LookFor(absl::Span<const int> peers) {
   comm_.CheckWait(wait_, peers);
 }
 
-std::string CallTask::Describe() const {
-  return absl::StrFormat("%s of communicator '%s'", comm_.DescribeCall(),
-                         comm_.name());
-}
-
 void CallTask::Behind(const std::string& head) {
   if (let_go_ || std::exchange(behind_, true)) return;
   comm_.SetBusyWith(head);
@@ -74,6 +69,7 @@ Poll CollectiveTask::Step() {
     absl::StatusOr<Work*> work = comm_.Start(args_);
     if (!work.ok()) return End(work.status());
     work_ = *work;
+    began_ = true;
   }
   const Poll poll = work_->Step();
   if (poll == Poll::kReady) return End(absl::OkStatus());
@@ -91,7 +87,9 @@ Poll CollectiveTask::End(absl::Status status) {
 }
 
 bool CollectiveTask::TookStep() {
-  return work_ != nullptr && work_->TookStep();
+  // Having begun is a step: its peers were never asked to wake us.
+  const bool began = std::exchange(began_, false);
+  return (work_ != nullptr && work_->TookStep()) || began;
 }
 
 void CollectiveTask::Look() {
@@ -102,6 +100,15 @@ void CollectiveTask::Look() {
 
 void CollectiveTask::AskToWake() {
   if (work_ != nullptr) work_->AskToWake();
+}
+
+std::string CollectiveTask::Describe() const {
+  // Before its turn the present call is another's, and perhaps another
+  // thread's.
+  return absl::StrFormat(
+      "%s of communicator '%s'",
+      work_ != nullptr ? comm_.DescribeCall() : Name(args_.collective),
+      comm_.name());
 }
 
 MessagesTask::MessagesTask(Communicator& comm,
@@ -180,6 +187,11 @@ std::string MessagesTask::DescribeUndone() const {
   if (left_ == 1) return Describe(*first);
   return absl::StrFormat("%s and %d more message%s", Describe(*first),
                          left_ - 1, left_ == 2 ? "" : "s");
+}
+
+std::string MessagesTask::Describe() const {
+  return absl::StrFormat("%s of communicator '%s'", DescribeUndone(),
+                         comm_.name());
 }
 
 std::string MessagesTask::DescribePeers() const {

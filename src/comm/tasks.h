@@ -25,7 +25,6 @@ class CallTask : public Task {
   }
   absl::Status status() const override { return status_; }
   Communicator& comm() const { return comm_; }
-  std::string Describe() const override;
   void Behind(const std::string& head) override;
   void LetGo(const void* owner) override;
 
@@ -66,6 +65,7 @@ class CollectiveTask final : public CallTask {
   bool TookStep() override;
   void Look() override;
   void AskToWake() override;
+  std::string Describe() const override;
 
  private:
   Poll End(absl::Status status);
@@ -74,6 +74,7 @@ class CollectiveTask final : public CallTask {
   CollectiveArgs args_;
   uint64_t ticket_;
   Work* work_ = nullptr;  // while it runs
+  bool began_ = false;    // since TookStep() was asked
 };
 
 class MessagesTask final : public CallTask {
@@ -87,6 +88,7 @@ class MessagesTask final : public CallTask {
   bool TookStep() override { return std::exchange(took_step_, false); }
   void Look() override;
   void AskToWake() override;
+  std::string Describe() const override;
 
  private:
   struct Part {

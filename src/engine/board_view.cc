@@ -134,7 +134,7 @@ void BoardView::NextCall(const Signature& s, uint64_t digest) {
   ++calls_;
   ++call_;
   hash_ = Mix(hash_, digest);
-  waiting_for_ = -1;
+  waiting_for_ = known_waiting_for_ = -1;
   if (call_ % kCallsToPublish == 0) Store(Count(call_, 0));
   // Relaxed, all: the line's release makes them visible to whoever reads it;
   // a reader of a dump may see a mixture.

@@ -55,10 +55,11 @@ class BoardView {
   void AskToWake() {
     if (waiting_for_ >= 0) board_.AskToWake(waiting_for_);
   }
-  // Whether that is another than when this was asked last: then something has
-  // come, and the peer must be asked before this rank may sleep.
+  // Whether that has become another peer since this was asked last: then
+  // something has come, and the other must be asked before this rank may sleep.
   bool WaitsForAnother() {
-    return std::exchange(known_waiting_for_, waiting_for_) != waiting_for_;
+    const int before = std::exchange(known_waiting_for_, waiting_for_);
+    return before >= 0 && before != waiting_for_;
   }
 
   // Begins the next call: numbers it and notes its signature, whose Digest may

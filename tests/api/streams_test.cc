@@ -163,26 +163,44 @@ TEST(StreamTest, DestroyWaitsForWhatIsQueued) {
   });
 }
 
+std::string DumpOf(axonComm_t comm) {
+  char text[4096];
+  EXPECT_AXON_OK(axonCommDump(comm, text, sizeof(text), nullptr));
+  return text;
+}
+
+TEST(StreamTest, ADumpTellsWhatMessagesACallWaitsBehind) {
+  const Comms first(2), second(2);
+  const Queue queue;
+  int32_t a = 1, got = 0;
+  ASSERT_AXON_OK(axonRecv(&got, 1, axonInt32, 1, first[0], queue));
+  ASSERT_AXON_OK(Sum(a, second[0], queue));
+  EXPECT_TRUE(Comes(
+      [&] { return DumpOf(second[0]).find("behind") != std::string::npos; }));
+  EXPECT_THAT(DumpOf(second[0]),
+              testing::HasSubstr("behind a receive of 4 bytes from rank 1"));
+  const int32_t sent = 5;
+  int32_t b = 1;
+  ASSERT_AXON_OK(axonSend(&sent, 1, axonInt32, 0, first[1], nullptr));
+  ASSERT_AXON_OK(Sum(b, second[1], nullptr));
+  ASSERT_AXON_OK(axonStreamSynchronize(queue));
+}
+
 // While it waits behind another call a dump says so, and no longer.
 TEST(StreamTest, ADumpTellsWhatACallWaitsBehind) {
-  const auto dump = [](axonComm_t comm) {
-    char text[4096];
-    EXPECT_AXON_OK(axonCommDump(comm, text, sizeof(text), nullptr));
-    return std::string(text);
-  };
   const Comms first(2), second(2);
   const Queue queue;
   int32_t a = 1, b = 1, sent = 5, got = 0;
   ASSERT_AXON_OK(Sum(a, first[0], queue));
   ASSERT_AXON_OK(axonSend(&sent, 1, axonInt32, 1, second[0], queue));
   EXPECT_TRUE(Comes([&] {
-    return dump(second[0]).find("behind") != std::string::npos;
-  })) << dump(second[0]);
+    return DumpOf(second[0]).find("behind") != std::string::npos;
+  })) << DumpOf(second[0]);
   ASSERT_AXON_OK(Sum(b, first[1], nullptr));
   ASSERT_AXON_OK(axonRecv(&got, 1, axonInt32, 0, second[1], nullptr));
   ASSERT_AXON_OK(axonStreamSynchronize(queue));
   EXPECT_EQ(got, 5);
-  EXPECT_THAT(dump(second[0]), testing::Not(testing::HasSubstr("behind")));
+  EXPECT_THAT(DumpOf(second[0]), testing::Not(testing::HasSubstr("behind")));
 }
 
 TEST(StreamTest, AnIdleCommunicatorUsesNoProcessor) {
