@@ -17,6 +17,18 @@ void FreeMapped(void* block) {
   MappedPool::Get().Free(block);
 }
 
+// oneDNN frees by the deleter of torch's allocator of that moment, whichever
+// the memory came from.
+c10::DeleterFnPtr free_ordinary = nullptr;
+
+void FreeEither(void* memory) {
+  if (MappedPool::Gave(memory)) {
+    FreeMapped(memory);
+  } else {
+    free_ordinary(memory);
+  }
+}
+
 // Takes blocks of the pool, and what is too small for it, or what it has not,
 // from torch's own allocator. Never destroyed: storages point to it.
 class MappedAllocator final : public c10::Allocator {
@@ -32,6 +44,10 @@ class MappedAllocator final : public c10::Allocator {
     if (block == nullptr) return Ordinary(bytes);
     c10::profiledCPUMemoryReporter().New(block, bytes);
     return {block, block, &FreeMapped, c10::Device(c10::kCPU)};
+  }
+
+  c10::DeleterFnPtr raw_deleter() const override {
+    return free_ordinary == nullptr ? nullptr : &FreeEither;
   }
 
   void copy_data(void* to, const void* from, size_t bytes) const override {
@@ -63,8 +79,11 @@ class MappedAllocator final : public c10::Allocator {
 // The one that torch uses once SetMinimumMappedBytes was called; does nothing
 // until then.
 MappedAllocator& ForAll() {
-  static auto* const made =
-      new MappedAllocator(c10::GetAllocator(c10::kCPU), SIZE_MAX);
+  static auto* const made = [] {
+    c10::Allocator* const ordinary = c10::GetAllocator(c10::kCPU);
+    free_ordinary = ordinary->raw_deleter();
+    return new MappedAllocator(ordinary, SIZE_MAX);
+  }();
   return *made;
 }
 

@@ -61,11 +61,25 @@ void* MappedPool::Allocate(size_t bytes) {
     ++stats_.refused;
     return nullptr;
   }
+  Widen(block, size);
   ++stats_.reserved;
   stats_.used += size;
   peak_ = std::max(peak_, stats_.used);
   used_[block] = {size, born};
   return block;
+}
+
+void MappedPool::Widen(void* block, size_t size) {
+  const auto at = reinterpret_cast<uintptr_t>(block);
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  begin_.store(std::min(begin_.load(kRelaxed), at), kRelaxed);
+  end_.store(std::max(end_.load(kRelaxed), at + size), kRelaxed);
+}
+
+bool MappedPool::Gave(const void* memory) {
+  const auto at = reinterpret_cast<uintptr_t>(memory);
+  return begin_.load(std::memory_order_relaxed) <= at &&
+         at < end_.load(std::memory_order_relaxed);
 }
 
 void* MappedPool::TakeKept(size_t size) {

@@ -29,6 +29,8 @@ class MappedPool {
   void* Allocate(size_t bytes);
   // What Allocate gave.
   void Free(void* block);
+  // True if it is Allocate that gave `memory`.
+  static bool Gave(const void* memory);
 
   static bool InForkedChild() {
     return in_child_.load(std::memory_order_relaxed);
@@ -77,12 +79,19 @@ class MappedPool {
   // With the lock.
   bool MayGrow(size_t size);
   void* TakeKept(size_t size);
+  static void Widen(void* block, size_t size);
   void LetGoHeld();
   Blocks DropKept(size_t most);
   size_t MostKept() const;
 
   // Writer: the child, in fork's handler, when it has one thread. Relaxed.
   static inline std::atomic<bool> in_child_{false};
+
+  // From the first to the end of the last block there ever was; between them is
+  // nothing else, as the library's shared memory is one mapping. Writers: who
+  // holds mutex_. Relaxed: who asks about a block was given it before.
+  static inline std::atomic<uintptr_t> begin_{UINTPTR_MAX};
+  static inline std::atomic<uintptr_t> end_{0};
 
   std::mutex mutex_;  // guards all below
   std::unordered_map<void*, Used> used_;
