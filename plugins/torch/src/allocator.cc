@@ -115,7 +115,6 @@ void SetMinimumMappedBytes(size_t bytes) {
     });
   }
   ForAll().set_minimum(bytes);
-  if (bytes == SIZE_MAX) MappedPool::Get().Trim();
 }
 
 size_t MinimumMappedBytes() { return ForAll().minimum(); }

@@ -21,8 +21,7 @@ bool IsMapped(const at::Tensor& tensor);
 
 // All CPU tensors of the process that are made from now on and have at least so
 // many bytes get memory of the pool; the others get it from the allocator that
-// torch had before. SIZE_MAX: none of them, and what the pool keeps is given
-// back.
+// torch had before. SIZE_MAX: none of them.
 void SetMinimumMappedBytes(size_t bytes);
 size_t MinimumMappedBytes();
 

@@ -54,10 +54,9 @@ void* MappedPool::Allocate(size_t bytes) {
     lock.unlock();
     block = Reserve(size);
     lock.lock();
+    if (block == nullptr) closed_ = Clock::now() + kPause;
   }
   if (block == nullptr) {
-    closed_ = std::max(closed_, Clock::now() + kPause);
-    allowance_ = 0;
     ++stats_.refused;
     return nullptr;
   }
@@ -183,22 +182,22 @@ void MappedPool::GiveBack(const Blocks& blocks) {
 }
 
 void MappedPool::Trim() {
-  if (InForkedChild()) return;
   Blocks dropped;
   {
     std::lock_guard lock(mutex_);
     LetGoHeld();
     dropped = DropKept(0);
-    closed_ = {};
   }
   GiveBack(dropped);
 }
 
 void MappedPool::SetMostKept(size_t bytes) {
+  if (InForkedChild()) return;
   Blocks dropped;
   {
     std::lock_guard lock(mutex_);
     limit_ = bytes;
+    closed_ = {};
     dropped = DropKept(MostKept());
   }
   GiveBack(dropped);

@@ -36,8 +36,6 @@ class MappedPool {
     return in_child_.load(std::memory_order_relaxed);
   }
 
-  // Gives back what is kept.
-  void Trim();
   // Never keeps more than this.
   void SetMostKept(size_t bytes);
   size_t most_kept();
@@ -75,6 +73,7 @@ class MappedPool {
 
   // Without the lock.
   void* Reserve(size_t size);
+  void Trim();
   static void GiveBack(const Blocks& blocks);
   // With the lock.
   bool MayGrow(size_t size);

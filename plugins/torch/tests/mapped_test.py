@@ -227,7 +227,12 @@ def _cache():
     assert stats()["kept_bytes"] <= 1 << 20
     torch.empty(8 << 20)
     assert stats()["kept_bytes"] <= 1 << 20
-    torch_axon.use_shared_memory(False)
+    torch_axon.use_shared_memory()
+    torch.empty(8 << 20)
+    for _ in range(2):  # turning it off and on costs nothing that was kept
+        with torch_axon.use_shared_memory(False):
+            assert stats()["kept_bytes"] >= 32 << 20
+    torch_axon.use_shared_memory(False, cache_bytes=0)
     assert stats()["kept_bytes"] == 0
 
 
@@ -264,8 +269,8 @@ def _exhausted():
     assert all(torch.all(x == float(i)) for i, x in enumerate(kept))
     del kept
     assert torch_axon.is_mapped(torch.ones(1 << 18)), "what was kept"
-    torch_axon.use_shared_memory(False)
-    torch_axon.use_shared_memory()
+    torch_axon.use_shared_memory(cache_bytes=0)
+    assert stats()["kept_bytes"] == 0
     assert torch_axon.is_mapped(torch.ones(3 << 20)), "all is free again"
 
 

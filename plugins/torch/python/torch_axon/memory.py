@@ -26,8 +26,8 @@ class use_shared_memory:  # noqa: N801, used like a function
     `enable=False` turns it off; the end of a `with` block restores what was
     before it. Freed memory is kept for the next tensors, at most half as much
     again as tensors ever had at one time, and at most `cache_bytes` where that
-    is given. Where shared memory runs short, tensors get ordinary memory, and a
-    warning says so once.
+    is given: 0 gives back what is kept. Where shared memory runs short, tensors
+    get ordinary memory, and a warning says so once.
 
     Shared memory is reserved when a tensor is made, not when it is written. A
     child of fork, such as a DataLoader's worker, gets ordinary memory, and
