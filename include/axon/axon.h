@@ -256,7 +256,8 @@ AXON_API axonResult_t axonSetCallTimeout(int milliseconds) AXON_NOEXCEPT;
 
 /* Memory that peers on this machine can read where it lies, so that large calls
  * move nothing twice. Page aligned and zeroed. Shared memory is reserved at
- * once: axonSystemError tells what is short. */
+ * once: axonSystemError tells what is short. A child of fork may use what it
+ * inherited, as long as the parent does not free it; its writes are its own. */
 AXON_API axonResult_t axonMemAlloc(void** ptr, size_t size) AXON_NOEXCEPT;
 AXON_API axonResult_t axonMemFree(void* ptr) AXON_NOEXCEPT;
 

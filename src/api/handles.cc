@@ -19,7 +19,8 @@ std::atomic<bool> forked{false};
 std::atomic<Process*> process_made{nullptr};
 
 void AfterForkInChild() {
-  forked.store(true, std::memory_order_relaxed);
+  // Once: what a child of the child inherits is the child's own already.
+  if (forked.exchange(true, std::memory_order_relaxed)) return;
   process_made.load(std::memory_order_acquire)->CloseInChild();
 }
 

@@ -35,8 +35,13 @@ class Process {
   int life() const { return life_read_.get(); }
   const std::vector<int>& cpus() const { return cpus_; }
 
-  // In a child of fork: closes what would keep the parent looking alive.
-  void CloseInChild() { life_write_.Close(); }
+  // In a child of fork: closes what would keep the parent looking alive, and
+  // lets go of the shared memory, which the child may read and write as fork
+  // lets it with any memory.
+  void CloseInChild() {
+    life_write_.Close();
+    arena_->MakePrivate();
+  }
 
   // The memory of a communicator that this process has left. It is freed when
   // every peer has left too, or has died: until then a stopped peer may wake up

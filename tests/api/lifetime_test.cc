@@ -232,6 +232,32 @@ TEST(ForkTest, TheChildIsRefusedAndTheParentGoesOn) {
   EXPECT_THAT(texts, Each("ok"));
 }
 
+// A child writes into what it inherited, and its own child sees that; nobody
+// else does.
+TEST(ForkTest, WhatTheChildWritesIsItsOwn) {
+  const auto texts = RunProcesses(1, 60'000, [&](int) -> std::string {
+    const Doubles buffer(Path::kMapped);
+    buffer.data()[0] = 1;
+    const pid_t child = fork();
+    if (child == 0) {
+      if (buffer.data()[0] != 1) _exit(1);
+      buffer.data()[0] = 2;
+      const pid_t grandchild = fork();
+      if (grandchild == 0) _exit(buffer.data()[0] == 2 ? 7 : 2);
+      int status = 0;
+      waitpid(grandchild, &status, 0);
+      _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 3);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 7) {
+      return absl::StrCat("the child ended with status ", status);
+    }
+    return buffer.data()[0] == 1 ? "ok" : "written by the child";
+  });
+  EXPECT_THAT(texts, Each("ok"));
+}
+
 // A child that lives on does not keep its parent looking alive.
 TEST(ForkTest, AChildDoesNotHideItsParentsDeath) {
   Stage stage;

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <thread>
 
+#include "allocator.h"
 #include "completions.h"
 #include "gil.h"
 #include "process_group.h"
@@ -63,6 +64,17 @@ void ShutdownAll() {
   if (busy) std::this_thread::sleep_for(kUnwindTime);
 }
 
+py::dict MemoryStats() {
+  const MappedPool::Stats stats = MappedPool::Get().stats();
+  py::dict result;
+  result["used_bytes"] = stats.used;
+  result["kept_bytes"] = stats.kept;
+  result["held_bytes"] = stats.held;
+  result["reserved"] = stats.reserved;
+  result["refused"] = stats.refused;
+  return result;
+}
+
 int Version() {
   int version = 0;
   axonGetVersion(&version);
@@ -90,6 +102,14 @@ PYBIND11_MODULE(_C, m) {
       .def_property_readonly("options", &ProcessGroupAxon::options)
       .def("get_error", &ProcessGroupAxon::getError, Free());
 
+  m.def("minimum_mapped_bytes", &MinimumMappedBytes);
+  m.def("set_minimum_mapped_bytes", &SetMinimumMappedBytes, Free());
+  m.def("most_kept_bytes", [] { return MappedPool::Get().most_kept(); });
+  m.def(
+      "set_most_kept_bytes",
+      [](size_t bytes) { MappedPool::Get().SetMostKept(bytes); }, Free());
+  m.def("memory_stats", &MemoryStats);
+  m.def("is_mapped", &IsMapped);
   m.def("shutdown_all", &ShutdownAll, Free());
   m.def("version", &Version);
 }

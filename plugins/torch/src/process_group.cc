@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process_group.h"
 
-#include <ATen/ops/from_blob.h>
 #include <ATen/record_function.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <climits>
 
+#include "allocator.h"
 #include "gil.h"
 #include "meeting.h"
 
@@ -88,13 +88,9 @@ void ProcessGroupAxon::shutdown() {
 // Memory that the ranks of this machine read in place.
 at::Tensor ProcessGroupAxon::allocateTensor(long size,
                                             at::TensorOptions options) {
-  const auto bytes = static_cast<size_t>(size) * options.dtype().itemsize();
-  void* memory = nullptr;
-  Check(axonMemAlloc(&memory, std::max<size_t>(bytes, 1)),
-        MakeOrigin("allocate_tensor", comm_->timeout(), 0));
-  return at::from_blob(
-      memory, {size}, [](void* p) { axonMemFree(p); },
-      options.device(c10::kCPU));
+  TORCH_CHECK_VALUE(size >= 0, "axon allocate_tensor: size ", size,
+                    " is negative");
+  return NewMappedTensor(size, c10::typeMetaToScalarType(options.dtype()));
 }
 
 Origin ProcessGroupAxon::MakeOrigin(const char* op, milliseconds timeout,

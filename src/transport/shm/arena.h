@@ -48,6 +48,9 @@ class Arena {
   // False if `p` was not allocated here.
   bool Free(std::byte* p);
 
+  // In a child of fork: its writes no longer reach the parent and its peers.
+  void MakePrivate() { mapping_.MakePrivate(file_.fd); }
+
   std::byte* base() const { return mapping_.base(); }
   size_t size() const { return mapping_.size(); }
   uint64_t OffsetOf(const std::byte* p) const {

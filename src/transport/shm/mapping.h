@@ -29,6 +29,10 @@ class Mapping {
   // only: no memory is reserved by mapping. Left out of core dumps.
   static absl::StatusOr<Mapping> Map(const Fd& fd, size_t size);
 
+  // In a child of fork: from now on what this process writes is its own. What
+  // it has not written shows the file, as before. Safe between fork and exec.
+  void MakePrivate(const Fd& fd);
+
   std::byte* base() const { return base_; }
   size_t size() const { return size_; }
 

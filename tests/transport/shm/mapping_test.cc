@@ -42,6 +42,21 @@ TEST(MappingTest, TwoMappingsShowTheSameMemory) {
   EXPECT_EQ(std::memcmp(b->base() + 5000, "hello", 5), 0);
 }
 
+TEST(MappingTest, WhatIsWrittenAfterMakePrivateIsNotShared) {
+  const auto file = CreateSharedFile(ShmKind::kMemfd, "", kSize);
+  auto a = Mapping::Map(file->fd, kSize);
+  auto b = Mapping::Map(file->fd, kSize);
+  ASSERT_TRUE(a.ok() && b.ok());
+  std::memcpy(a->base(), "hello", 5);
+  const std::byte* base = b->base();
+  b->MakePrivate(file->fd);
+  EXPECT_EQ(b->base(), base);
+  EXPECT_EQ(std::memcmp(b->base(), "hello", 5), 0);
+  std::memcpy(b->base(), "there", 5);
+  EXPECT_EQ(std::memcmp(a->base(), "hello", 5), 0);
+  EXPECT_EQ(std::memcmp(b->base(), "there", 5), 0);
+}
+
 TEST(MappingTest, MovesAndUnmaps) {
   const auto file = CreateSharedFile(ShmKind::kMemfd, "", kSize);
   std::byte* base = nullptr;

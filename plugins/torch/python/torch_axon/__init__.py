@@ -90,6 +90,10 @@ def _autoload():
 
 
 def __getattr__(name):
+    if name in ("is_mapped", "shared_memory_stats", "use_shared_memory"):
+        from . import memory
+
+        return getattr(memory, name)
     if name in ("Options", "ProcessGroupAxon", "version"):
         return getattr(_load(), name)
     raise AttributeError(f"module 'torch_axon' has no attribute {name!r}")
