@@ -101,9 +101,9 @@ class Setup {
       Require(axonCommInitAll(&comms[i], 1, nullptr), nullptr,
               "axonCommInitAll");
     }
-    alone_kib_ = (PrivateKiB() - before.private_kib + SharedKiB() -
-                  before.shared_kib) /
-                 kMeasured;
+    alone_kib_ =
+        (PrivateKiB() - before.private_kib + SharedKiB() - before.shared_kib) /
+        kMeasured;
     for (axonComm_t comm : comms) {
       Require(axonCommDestroy(comm), nullptr, "axonCommDestroy");
     }

@@ -54,7 +54,6 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Split(
     int color, int key, CommConfig config) {
   std::vector<Wish> wishes(static_cast<size_t>(size()));
   const Wish mine{color, key};
-  // Most of a split's waiting is for the ranks to come to it, here.
   const int64_t timeout_ms =
       config.init_timeout_ms > 0 ? config.init_timeout_ms : -1;
   RETURN_IF_ERROR(Gather(&mine, wishes.data(), sizeof(Wish), timeout_ms));

@@ -80,8 +80,7 @@ std::string Compare(const Holdings& before, const Holdings& after) {
   constexpr int kSlackFds = 6;
   if (after.fds > before.fds + kSlackFds || after.threads > before.threads ||
       after.arena > before.arena ||
-      (!kMemoryGrows &&
-       after.private_kib > before.private_kib + kSlackKiB)) {
+      (!kMemoryGrows && after.private_kib > before.private_kib + kSlackKiB)) {
     return absl::StrFormat(
         "descriptors %d to %d, threads %d to %d, arena %d to %d bytes, private "
         "memory %d to %d KiB",

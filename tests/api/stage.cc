@@ -144,9 +144,7 @@ std::string Member::SumUntilFailure(double* buffer, size_t count) {
   return outcome;
 }
 
-std::string Member::Barrier() {
-  return Outcome(axonBarrier(comm_, nullptr));
-}
+std::string Member::Barrier() { return Outcome(axonBarrier(comm_, nullptr)); }
 
 std::string Member::Query() {
   axonResult_t error = axonSuccess;

@@ -12,8 +12,8 @@ constexpr bool kAddressSanitizer = true;
 constexpr bool kAddressSanitizer = false;
 #endif
 
-// Sanitizers keep freed memory, or what they know of it, for a while: the memory
-// of a process grows whatever it frees.
+// Sanitizers keep freed memory, or what they know of it, for a while: the
+// memory of a process grows whatever it frees.
 #ifdef __SANITIZE_THREAD__
 constexpr bool kMemoryGrows = true;
 #else
