@@ -14,9 +14,11 @@ constexpr size_t kReadSize = 64 << 10;
 
 }  // namespace
 
+// NOLINTBEGIN(google-runtime-int): pollfd has one
 short Connection::events() const {
   return static_cast<short>(drained() ? POLLIN : POLLIN | POLLOUT);
 }
+// NOLINTEND(google-runtime-int)
 
 bool Connection::Receive() {
   in_.erase(0, std::exchange(in_at_, 0));

@@ -304,7 +304,7 @@ absl::Status Rendezvous::Admit(Guest* guest, Hosted* hosted,
                                const HelloView& view) {
   Hello hello;
   if (view.protocol != kProtocol || !UnpackHello(view.body, &hello)) {
-    const absl::Status status = absl::FailedPreconditionError(absl::StrFormat(
+    absl::Status status = absl::FailedPreconditionError(absl::StrFormat(
         "a rank speaks version %d of the rendezvous protocol, this process "
         "version %d; use one version of Axon on all ranks",
         view.protocol, kProtocol));

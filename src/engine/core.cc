@@ -99,7 +99,7 @@ Stream* Core::NewStream() {
 }
 
 absl::Status Core::DestroyStream(Stream* stream) {
-  const absl::Status status = Synchronize(stream);
+  absl::Status status = Synchronize(stream);
   std::lock_guard<std::mutex> lock(mutex_);
   streams_.erase(
       std::find_if(streams_.begin(), streams_.end(),

@@ -44,8 +44,9 @@ std::byte* Board::Address(int rank, Ref ref, size_t size) const {
     case kInArenaTag:
       return InArena(rank, value, size);
     case kAddressTag:
-      return members_[rank].same_process ? reinterpret_cast<std::byte*>(value)
-                                         : nullptr;
+      if (!members_[rank].same_process) return nullptr;
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): see RefOf
+      return reinterpret_cast<std::byte*>(value);
     default:
       return nullptr;
   }

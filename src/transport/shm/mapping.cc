@@ -48,8 +48,8 @@ absl::StatusOr<Mapping> Mapping::Map(const Fd& fd, size_t size) {
 
 void Mapping::MakePrivate(const Fd& fd) {
   // Where it fails the range is left without a mapping, or shared as it was.
-  mmap(base_, size_, PROT_READ | PROT_WRITE,
-       MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd.get(), 0);
+  (void)mmap(base_, size_, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd.get(), 0);
   madvise(base_, size_, MADV_DONTDUMP);
 }
 
