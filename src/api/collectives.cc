@@ -305,19 +305,11 @@ axonResult_t axonAlltoAllV(const void* sendbuff, const int64_t* sendcounts,
   const axon::Parts recv{"recvbuff", recvbuff, recv_lengths, recv_offsets};
   if (status.ok()) status = axon::CheckAlltoAllV(send, recv, entry.type);
   if (!status.ok()) return axon::Refuse(status, comm);
-  // All ranks meet in the call, and each pair settles its sizes by itself. A
-  // group, since both together are one call with one time limit.
   entry.variant = axon::CallVariant::kUneven;
   const size_t element = axon::ElementSize(entry.type);
-  std::vector<axon::MessageArgs> messages;
-  axon::AddMessages(false, recv, element, &messages);
-  axon::AddMessages(true, send, element, &messages);
-  axonGroupStart();
-  axonResult_t made =
-      axon::Call(std::move(entry), datatype, axon::kNoOp, comm, stream);
-  if (made == axonSuccess) made = axon::Submit(comm, messages, stream);
-  const axonResult_t ended = axonGroupEnd();
-  return made != axonSuccess ? made : ended;
+  axon::AddMessages(false, recv, element, &entry.messages);
+  axon::AddMessages(true, send, element, &entry.messages);
+  return axon::Call(std::move(entry), datatype, axon::kNoOp, comm, stream);
 }
 
 axonResult_t axonSend(const void* sendbuff, size_t count,

@@ -57,8 +57,7 @@ CommConfig Defaults(const Process& process) {
 }
 
 void Give(axonComm_t* to, std::unique_ptr<Communicator> comm) {
-  *to = new axonComm();
-  (*to)->comm = std::move(comm);
+  *to = NewHandle(std::move(comm));
 }
 
 absl::Status Init(axonComm_t* comm, int nranks, const UniqueId& id, int rank,
@@ -125,11 +124,6 @@ bool WaitAborted(const axonComm& comm, int64_t limit_ms) {
     return idle || deadline.passed();
   });
   return idle;
-}
-
-void Delete(axonComm_t comm) {
-  comm->magic = 0;
-  delete comm;
 }
 
 }  // namespace
@@ -214,10 +208,11 @@ axonResult_t axonCommSplit(axonComm_t comm, int color, int key,
   }
   if (!status.ok()) return ToResult(status, comm);
   *newcomm = nullptr;
-  auto read = axon::ReadConfig(config, {"", comm->comm->timeout_ms(), 0});
+  const int64_t parents_ms = comm->comm->timeout_ms();
+  auto read = axon::ReadConfig(config, {"", parents_ms, parents_ms});
   if (!read.ok()) return ToResult(read.status(), comm);
   axon::Inside inside(*comm);
-  if (limit_ms > 0) read->init_timeout_ms = limit_ms;
+  if (limit_ms >= 0) read->init_timeout_ms = limit_ms;
   auto made = comm->comm->Split(color, key, *std::move(read));
   if (!made.ok()) return ToResult(made.status(), comm);
   if (*made != nullptr) axon::Give(newcomm, *std::move(made));
@@ -225,7 +220,8 @@ axonResult_t axonCommSplit(axonComm_t comm, int color, int key,
 }
 
 axonResult_t axonCommFinalize(axonComm_t comm) noexcept {
-  if (auto status = CheckHandle(comm); !status.ok()) return ToResult(status);
+  axon::Held held(comm);
+  if (!held.status().ok()) return ToResult(held.status());
   if (auto status = axon::CheckUnused(comm); !status.ok()) {
     return ToResult(status, comm);
   }
@@ -235,18 +231,20 @@ axonResult_t axonCommFinalize(axonComm_t comm) noexcept {
 
 axonResult_t axonCommDestroy(axonComm_t comm) noexcept {
   if (comm == nullptr) return axonSuccess;
-  if (auto status = CheckHandle(comm); !status.ok()) return ToResult(status);
+  axon::Held held(comm);
+  if (!held.status().ok()) return ToResult(held.status());
   if (auto status = axon::CheckUnused(comm); !status.ok()) {
     return ToResult(status, comm);
   }
   axon::WaitIdle(*comm);
-  axon::Delete(comm);
+  held.End();
   return axonSuccess;
 }
 
 axonResult_t axonCommAbort(axonComm_t comm) noexcept {
   if (comm == nullptr) return axonSuccess;
-  if (auto status = CheckHandle(comm); !status.ok()) return ToResult(status);
+  axon::Held held(comm);
+  if (!held.status().ok()) return ToResult(held.status());
   comm->comm->Abort();
   axon::HeavyFence();  // see Inside
   axon::DropFromGroup(comm);
@@ -262,13 +260,14 @@ axonResult_t axonCommAbort(axonComm_t comm) noexcept {
             comm->comm->name(), kLimitMs)),
         comm);
   }
-  axon::Delete(comm);
+  held.End();
   return axonSuccess;
 }
 
 axonResult_t axonCommGetAsyncError(axonComm_t comm,
                                    axonResult_t* asyncError) noexcept {
-  if (auto status = CheckHandle(comm); !status.ok()) return ToResult(status);
+  axon::Held held(comm);
+  if (!held.status().ok()) return ToResult(held.status());
   if (asyncError == nullptr) {
     return ToResult(absl::InvalidArgumentError("asyncError is NULL"), comm);
   }
@@ -280,7 +279,8 @@ axonResult_t axonCommGetAsyncError(axonComm_t comm,
 }
 
 axonResult_t axonCommCount(axonComm_t comm, int* count) noexcept {
-  if (auto status = CheckHandle(comm); !status.ok()) return ToResult(status);
+  axon::Held held(comm);
+  if (!held.status().ok()) return ToResult(held.status());
   if (count == nullptr) {
     return ToResult(absl::InvalidArgumentError("count is NULL"), comm);
   }
@@ -289,7 +289,8 @@ axonResult_t axonCommCount(axonComm_t comm, int* count) noexcept {
 }
 
 axonResult_t axonCommUserRank(axonComm_t comm, int* rank) noexcept {
-  if (auto status = CheckHandle(comm); !status.ok()) return ToResult(status);
+  axon::Held held(comm);
+  if (!held.status().ok()) return ToResult(held.status());
   if (rank == nullptr) {
     return ToResult(absl::InvalidArgumentError("rank is NULL"), comm);
   }
@@ -299,7 +300,8 @@ axonResult_t axonCommUserRank(axonComm_t comm, int* rank) noexcept {
 
 axonResult_t axonCommDump(axonComm_t comm, char* text, size_t size,
                           size_t* needed) noexcept {
-  if (auto status = CheckHandle(comm); !status.ok()) return ToResult(status);
+  axon::Held held(comm);
+  if (!held.status().ok()) return ToResult(held.status());
   if (text == nullptr && size > 0) {
     return ToResult(absl::InvalidArgumentError("text is NULL"), comm);
   }
@@ -314,7 +316,8 @@ axonResult_t axonCommDump(axonComm_t comm, char* text, size_t size,
 }
 
 axonResult_t axonCommSetTimeout(axonComm_t comm, int milliseconds) noexcept {
-  if (auto status = CheckHandle(comm); !status.ok()) return ToResult(status);
+  axon::Held held(comm);
+  if (!held.status().ok()) return ToResult(held.status());
   if (milliseconds < 0) {
     return ToResult(absl::InvalidArgumentError(absl::StrFormat(
                         "a timeout of %d ms: it is at least 0 (0 means none)",
@@ -327,7 +330,8 @@ axonResult_t axonCommSetTimeout(axonComm_t comm, int milliseconds) noexcept {
 
 axonResult_t axonCommRegister(axonComm_t comm, void* buff, size_t size,
                               void** handle) noexcept {
-  if (auto status = CheckHandle(comm); !status.ok()) return ToResult(status);
+  axon::Held held(comm);
+  if (!held.status().ok()) return ToResult(held.status());
   if (handle == nullptr || (buff == nullptr && size > 0)) {
     return ToResult(
         absl::InvalidArgumentError("buff and handle must not be NULL"), comm);
@@ -344,6 +348,7 @@ axonResult_t axonCommRegister(axonComm_t comm, void* buff, size_t size,
 
 axonResult_t axonCommDeregister(axonComm_t comm, void* handle) noexcept {
   (void)handle;
-  if (auto status = CheckHandle(comm); !status.ok()) return ToResult(status);
+  axon::Held held(comm);
+  if (!held.status().ok()) return ToResult(held.status());
   return axonSuccess;
 }

@@ -24,6 +24,22 @@ struct OpenGroup {
   int64_t timeout_ms = -1;
   std::vector<Pending> calls;
   std::vector<std::function<absl::Status()>> inits;
+
+  OpenGroup() = default;
+  OpenGroup(OpenGroup&&) = default;
+  OpenGroup& operator=(OpenGroup&&) = default;
+  // The thread has ended and left calls that have their places in the order of
+  // their communicators. In a child of fork they are the parent's.
+  ~OpenGroup() {
+    if (InForkedChild()) return;
+    for (const Pending& call : calls) {
+      Communicator& comm = call.task->comm();
+      comm.GiveUpOrder(absl::FailedPreconditionError(absl::StrFormat(
+          "a thread of %s ended with calls on communicator '%s' in an open "
+          "group: call axonGroupEnd before it ends",
+          comm.board().Describe(comm.rank()), comm.name())));
+    }
+  }
 };
 
 // Of its own thread: groups are per thread.
@@ -210,6 +226,9 @@ axonResult_t axonGroupEnd() noexcept {
   }
   if (--depth > 0) return axonSuccess;
   auto ended = std::exchange(axon::group, {});
+  if (axon::InForkedChild()) {
+    return axon::ToResult(axon::TheProcess().status());
+  }
   if (absl::Status status = axon::RunInits(std::move(ended.inits));
       !status.ok()) {
     return axon::ToResult(status);

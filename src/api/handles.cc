@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/log.h"
 #include "base/status.h"
 
@@ -22,6 +23,27 @@ void AfterForkInChild() {
   // Once: what a child of the child inherits is the child's own already.
   if (forked.exchange(true, std::memory_order_relaxed)) return;
   process_made.load(std::memory_order_acquire)->CloseInChild();
+}
+
+// The communicators that can be Held, and by how many.
+struct Handles {
+  struct State {
+    int holders = 0;
+    bool ended = false;
+  };
+  std::mutex mutex;  // guards what follows
+  absl::flat_hash_map<axonComm*, State> comms;
+};
+
+Handles& AllHandles() {
+  static auto* const handles = new Handles();
+  return *handles;
+}
+
+absl::Status NotLive() {
+  return absl::InvalidArgumentError(
+      "the communicator is not a live one (destroyed, aborted or not made by "
+      "Axon)");
 }
 
 LogLevel LevelOf(const std::string& text) {
@@ -68,12 +90,50 @@ absl::Status CheckHandle(const axonComm* comm) {
   if (comm == nullptr) {
     return absl::InvalidArgumentError("the communicator is NULL");
   }
-  if (!IsHandle(comm)) {
-    return absl::InvalidArgumentError(
-        "the communicator is not a live one (destroyed, aborted or not made "
-        "by Axon)");
+  return IsHandle(comm) ? absl::OkStatus() : NotLive();
+}
+
+Held::Held(axonComm* comm) : comm_(comm) {
+  if (InForkedChild() || comm == nullptr) {
+    status_ = CheckHandle(comm);
+    return;
   }
-  return absl::OkStatus();
+  Handles& handles = AllHandles();
+  std::lock_guard<std::mutex> lock(handles.mutex);
+  const auto found = handles.comms.find(comm);
+  if (found == handles.comms.end() || found->second.ended) {
+    status_ = NotLive();
+  } else {
+    ++found->second.holders;
+  }
+}
+
+Held::~Held() {
+  if (!status_.ok()) return;
+  Handles& handles = AllHandles();
+  {
+    std::lock_guard<std::mutex> lock(handles.mutex);
+    const auto found = handles.comms.find(comm_);
+    if (--found->second.holders > 0 || !found->second.ended) return;
+    handles.comms.erase(found);
+  }
+  comm_->magic = 0;
+  delete comm_;
+}
+
+void Held::End() {
+  Handles& handles = AllHandles();
+  std::lock_guard<std::mutex> lock(handles.mutex);
+  handles.comms.find(comm_)->second.ended = true;
+}
+
+axonComm* NewHandle(std::unique_ptr<Communicator> comm) {
+  auto* const handle = new axonComm();
+  handle->comm = std::move(comm);
+  Handles& handles = AllHandles();
+  std::lock_guard<std::mutex> lock(handles.mutex);
+  handles.comms[handle];
+  return handle;
 }
 
 absl::Status CheckHandle(const axonStream* stream) {

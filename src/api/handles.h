@@ -79,6 +79,26 @@ absl::StatusOr<Process*> TheProcess();
 bool InForkedChild();
 
 absl::Status CheckHandle(const axonComm* comm);
+// As long as this lives the communicator does: for what may be called while
+// another thread ends it. Not for the calls of the thread that uses it.
+class Held {
+ public:
+  explicit Held(axonComm* comm);
+  ~Held();
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+  // Not OK: there is no such communicator, and nothing is held.
+  const absl::Status& status() const { return status_; }
+  // The communicator is refused from now on, and freed when nobody holds it.
+  void End();
+
+ private:
+  axonComm* const comm_;
+  absl::Status status_;
+};
+// Makes a handle that can be Held.
+axonComm* NewHandle(std::unique_ptr<Communicator> comm);
 absl::Status CheckHandle(const axonStream* stream);
 absl::Status CheckHandle(const axonEvent* event);
 

@@ -11,6 +11,15 @@
 
 namespace axon {
 
+// A message to or from a peer.
+struct MessageArgs {
+  bool send = false;
+  void* buffer = nullptr;
+  size_t bytes = 0;
+  int peer = 0;
+  int lane = kUserLane;
+};
+
 struct CollectiveArgs {
   Collective collective = Collective::kBarrier;
   DataType type = DataType::kUint8;
@@ -28,15 +37,9 @@ struct CollectiveArgs {
   std::vector<int64_t> offsets;
   uint64_t extra = 0;  // hash of further arguments that must agree
   CallVariant variant = CallVariant::kPlain;
-};
-
-// A message to or from a peer.
-struct MessageArgs {
-  bool send = false;
-  void* buffer = nullptr;
-  size_t bytes = 0;
-  int peer = 0;
-  int lane = kUserLane;
+  // What an all-to-all of unequal parts sends and receives once all have met:
+  // each pair settles its sizes by itself.
+  std::vector<MessageArgs> messages;
 };
 
 }  // namespace axon

@@ -92,14 +92,24 @@ Poll Communicator::Query(absl::Status* error) {
 }
 
 void Communicator::Abort() {
-  aborted_.store(true, std::memory_order_release);
+  // The peers first: a call that ends here because of the abort hands its
+  // buffers back, and no peer may believe in them any more.
   board_->Fail(absl::UnavailableError(absl::StrFormat(
       "%s aborted communicator '%s'", board_->Describe(rank()), config_.name)));
+  // release: see failed().
+  aborted_.store(true, std::memory_order_release);
   Ring(process_.doorbell());
 }
 
 void Communicator::CallMade() {
   running_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Communicator::GiveUpOrder(const absl::Status& error) {
+  board_->Fail(error);
+  // release: whoever sees it finds the error.
+  order_given_up_.store(true, std::memory_order_release);
+  Ring(process_.doorbell());
 }
 
 void Communicator::Done(Turnstile& turnstile) {

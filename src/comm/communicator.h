@@ -33,10 +33,9 @@
 namespace axon {
 
 struct CommConfig {
-  std::string name;        // empty: one is made up
-  int64_t timeout_ms = 0;  // of calls; 0: none
-  // Of creation. 0: none by id, that of the parent's calls in a split.
-  int64_t init_timeout_ms = 0;
+  std::string name;             // empty: one is made up
+  int64_t timeout_ms = 0;       // of calls; 0: none
+  int64_t init_timeout_ms = 0;  // of the whole creation; 0: none
 };
 
 CallShape ShapeOf(const CollectiveArgs& args);
@@ -76,6 +75,13 @@ class Communicator {
   // return soon; wait for Idle() before destroying.
   void Abort();
   bool aborted() const { return aborted_.load(std::memory_order_acquire); }
+  // Fails it on all ranks, since calls that have a place in its order will not
+  // be run: there is no order to keep any more. Any thread.
+  void GiveUpOrder(const absl::Status& error);
+  // Calls whose turn has not come end at once. acquire: see GiveUpOrder.
+  bool order_kept() const {
+    return !aborted() && !order_given_up_.load(std::memory_order_acquire);
+  }
   // No call is queued or running.
   bool Idle() const { return running_.load(std::memory_order_acquire) == 0; }
   // One line a rank.
@@ -167,7 +173,7 @@ class Communicator {
   absl::StatusOr<std::byte*> AllocateKept(size_t bytes);
   // The all-gather of a split.
   absl::Status Gather(const void* mine, void* all, size_t bytes,
-                      int64_t timeout_ms);
+                      Deadline deadline, int64_t limit_ms);
   bool PeerDead(int rank) const;
   // One of them that will not come any more, -1: none. A death comes first: it
   // may be why others have left.
@@ -209,6 +215,7 @@ class Communicator {
   std::vector<std::unique_ptr<Channel>> channels_;
 
   std::atomic<bool> aborted_{false};
+  std::atomic<bool> order_given_up_{false};
   std::atomic<int> running_{0};
   int splits_ = 0;
 };

@@ -36,17 +36,25 @@ std::vector<Member> MembersOf(const std::vector<Wish>& wishes, int color) {
   return members;
 }
 
+int PlaceOf(int rank, const std::vector<Member>& members) {
+  const auto me =
+      std::find_if(members.begin(), members.end(),
+                   [&](const Member& m) { return m.rank == rank; });
+  return static_cast<int>(me - members.begin());
+}
+
 }  // namespace
 
 absl::Status Communicator::Gather(const void* mine, void* all, size_t bytes,
-                                  int64_t timeout_ms) {
+                                  Deadline deadline, int64_t limit_ms) {
   CollectiveArgs args;
   args.collective = Collective::kAllGather;
   args.in = mine;
   args.out = all;
   args.count = bytes;
   args.variant = CallVariant::kSplit;
-  CollectiveTask task(*this, std::move(args), timeout_ms);
+  CollectiveTask task(*this, std::move(args), limit_ms);
+  task.SetDeadline(deadline);
   return RunBlocking(task);
 }
 
@@ -54,16 +62,14 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Split(
     int color, int key, CommConfig config) {
   std::vector<Wish> wishes(static_cast<size_t>(size()));
   const Wish mine{color, key};
-  const int64_t timeout_ms =
-      config.init_timeout_ms > 0 ? config.init_timeout_ms : -1;
-  RETURN_IF_ERROR(Gather(&mine, wishes.data(), sizeof(Wish), timeout_ms));
+  const int64_t limit_ms = config.init_timeout_ms;
+  const Deadline deadline = Deadline::In(limit_ms);
+  RETURN_IF_ERROR(
+      Gather(&mine, wishes.data(), sizeof(Wish), deadline, limit_ms));
   const int number = ++splits_;
   const std::vector<Member> members =
       color < 0 ? std::vector<Member>() : MembersOf(wishes, color);
-  const auto me =
-      std::find_if(members.begin(), members.end(),
-                   [&](const Member& m) { return m.rank == rank(); });
-  const int new_rank = static_cast<int>(me - members.begin());
+  const int new_rank = PlaceOf(rank(), members);
   if (config.name.empty()) {
     config.name = absl::StrFormat("%s/%d.%d", name(), number, color);
   }
@@ -81,7 +87,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Split(
   absl::Status status = block.status();
   if (!status.ok()) board_->Fail(status);
   if (status.ok()) {
-    status = Gather(&seat, seats.data(), sizeof(Seat), timeout_ms);
+    status = Gather(&seat, seats.data(), sizeof(Seat), deadline, limit_ms);
   }
   if (!status.ok()) {
     // Others may have got all places, this rank's too.

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "engine/waiter.h"
 
 namespace axon {
@@ -36,7 +35,7 @@ void CallTask::LetGo(const void* owner) {
 
 bool CallTask::Aborted() {
   if (let_go_) return true;
-  if (!comm_.aborted()) return false;
+  if (comm_.order_kept()) return false;
   status_ = comm_.status();
   return true;
 }
@@ -45,20 +44,31 @@ CollectiveTask::CollectiveTask(Communicator& comm, CollectiveArgs args,
                                int64_t timeout_ms)
     : CallTask(comm, timeout_ms),
       args_(std::move(args)),
-      ticket_(comm.collectives().Take()) {
+      ticket_(comm.collectives().Take()),
+      messages_(comm) {
+  for (const MessageArgs& message : args_.messages) messages_.Add(message);
   SetTexts();
   comm.NoteMade();
 }
 
 CollectiveTask::CollectiveTask(Communicator& comm,
                                const Communicator::Quick& started)
-    : CallTask(comm, -1), ticket_(started.ticket), work_(started.work) {
+    : CallTask(comm, -1),
+      ticket_(started.ticket),
+      work_(started.work),
+      messages_(comm) {
   SetTexts();
 }
 
 void CollectiveTask::SetTexts() {
-  wait_.what = [this] { return comm_.DescribeCall(); };
-  wait_.others = [this] { return comm_.DescribeLaggards(); };
+  wait_.what = [this] {
+    return all_met_ ? absl::StrFormat("%s (%s)", comm_.DescribeCall(),
+                                      messages_.DescribeUndone())
+                    : comm_.DescribeCall();
+  };
+  wait_.others = [this] {
+    return all_met_ ? messages_.DescribePeers() : comm_.DescribeLaggards();
+  };
 }
 
 Poll CollectiveTask::Step() {
@@ -71,10 +81,15 @@ Poll CollectiveTask::Step() {
     work_ = *work;
     began_ = true;
   }
-  const Poll poll = work_->Step();
-  if (poll == Poll::kReady) return End(absl::OkStatus());
-  if (poll == Poll::kPending && !comm_.failed()) return poll;
-  return End(comm_.status());
+  if (!all_met_) {
+    const Poll poll = work_->Step();
+    if (poll == Poll::kPending && !comm_.failed()) return poll;
+    if (poll != Poll::kReady) return End(comm_.status());
+    if (messages_.empty()) return End(absl::OkStatus());
+    all_met_ = began_ = true;
+  }
+  if (messages_.Step(&status_) == Poll::kPending) return Poll::kPending;
+  return End(status_);
 }
 
 Poll CollectiveTask::End(absl::Status status) {
@@ -89,17 +104,20 @@ Poll CollectiveTask::End(absl::Status status) {
 bool CollectiveTask::TookStep() {
   // Having begun is a step: its peers were never asked to wake us.
   const bool began = std::exchange(began_, false);
+  if (all_met_) return messages_.TookStep() || began;
   return (work_ != nullptr && work_->TookStep()) || began;
 }
 
 void CollectiveTask::Look() {
   if (work_ == nullptr) return;
   comm_.NoteWaiting();
-  LookFor(comm_.NeededPeers());
+  LookFor(all_met_ ? messages_.Peers() : comm_.NeededPeers());
 }
 
 void CollectiveTask::AskToWake() {
-  if (work_ != nullptr) work_->AskToWake();
+  if (work_ == nullptr) return;
+  if (all_met_) return messages_.AskToWake();
+  work_->AskToWake();
 }
 
 std::string CollectiveTask::Describe() const {
@@ -114,97 +132,26 @@ std::string CollectiveTask::Describe() const {
 MessagesTask::MessagesTask(Communicator& comm,
                            absl::Span<const MessageArgs> messages,
                            int64_t timeout_ms)
-    : CallTask(comm, timeout_ms) {
-  wait_.what = [this] { return DescribeUndone(); };
-  wait_.others = [this] { return DescribePeers(); };
+    : CallTask(comm, timeout_ms), batch_(comm) {
+  wait_.what = [this] { return batch_.DescribeUndone(); };
+  wait_.others = [this] { return batch_.DescribePeers(); };
   for (const MessageArgs& message : messages) Add(message);
-}
-
-void MessagesTask::Add(const MessageArgs& message) {
-  parts_.push_back(
-      {MessageRun(comm_.channel(message.peer, message.lane), message),
-       comm_.messages(message.peer, message.lane, message.send).Take()});
-  ++left_;
-}
-
-Turnstile& MessagesTask::TurnstileOf(const Part& part) {
-  return comm_.messages(part.run.peer(), part.run.lane(), part.run.sends());
 }
 
 Poll MessagesTask::Step() {
   if (Aborted()) return Poll::kFailed;
   Begin();
-  for (Part& part : parts_) {
-    if (part.done || !StepPart(part)) continue;
-    part.done = took_step_ = true;
-    --left_;
-    comm_.Done(TurnstileOf(part));
-  }
-  if (left_ > 0) return Poll::kPending;
-  return status_.ok() ? Poll::kReady : Poll::kFailed;
-}
-
-bool MessagesTask::StepPart(Part& part) {
-  // A failed communicator's messages end in their order too.
-  if (!TurnstileOf(part).MyTurn(part.ticket)) return false;
-  const Poll poll = comm_.failed() ? Poll::kPending : part.run.Step();
-  if (poll == Poll::kReady) return true;
-  if (poll == Poll::kFailed && part.run.mismatch()) {
-    const Board& board = comm_.board();
-    comm_.board().Fail(absl::FailedPreconditionError(absl::StrFormat(
-        "message sizes differ: %s sends %u bytes to %s, which expects %u",
-        board.Describe(part.run.peer()), part.run.sent_bytes(),
-        board.Describe(board.me()), part.run.bytes())));
-  } else if (poll == Poll::kFailed) {
-    comm_.board().Fail(part.run.status());
-  }
-  if (!comm_.failed()) return false;
-  status_ = comm_.status();
-  return true;
-}
-
-std::vector<int> MessagesTask::Peers() const {
-  std::vector<int> peers;
-  for (const Part& part : parts_) {
-    if (!part.done) peers.push_back(part.run.peer());
-  }
-  std::sort(peers.begin(), peers.end());
-  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
-  return peers;
-}
-
-std::string MessagesTask::Describe(const Part& part) const {
-  return absl::StrFormat("%s of %u bytes %s %s",
-                         part.run.sends() ? "a send" : "a receive",
-                         part.run.bytes(), part.run.sends() ? "to" : "from",
-                         comm_.board().Describe(part.run.peer()));
-}
-
-std::string MessagesTask::DescribeUndone() const {
-  const auto first = std::find_if(parts_.begin(), parts_.end(),
-                                  [](const Part& p) { return !p.done; });
-  if (first == parts_.end()) return "messages";
-  if (left_ == 1) return Describe(*first);
-  return absl::StrFormat("%s and %d more message%s", Describe(*first),
-                         left_ - 1, left_ == 2 ? "" : "s");
+  return batch_.Step(&status_);
 }
 
 std::string MessagesTask::Describe() const {
-  return absl::StrFormat("%s of communicator '%s'", DescribeUndone(),
+  return absl::StrFormat("%s of communicator '%s'", batch_.DescribeUndone(),
                          comm_.name());
 }
 
-std::string MessagesTask::DescribePeers() const {
-  std::vector<std::string> texts;
-  for (int peer : Peers()) texts.push_back(comm_.DescribePeer(peer));
-  return absl::StrJoin(texts, "; ");
-}
+void MessagesTask::Look() { LookFor(batch_.Peers()); }
 
-void MessagesTask::Look() { LookFor(Peers()); }
-
-void MessagesTask::AskToWake() {
-  for (int peer : Peers()) comm_.board().AskToWake(peer);
-}
+void MessagesTask::AskToWake() { batch_.AskToWake(); }
 
 namespace {
 

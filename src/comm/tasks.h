@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "comm/communicator.h"
-#include "comm/message_run.h"
+#include "comm/message_batch.h"
 #include "engine/task.h"
 
 namespace axon {
@@ -27,6 +27,11 @@ class CallTask : public Task {
   Communicator& comm() const { return comm_; }
   void Behind(const std::string& head) override;
   void LetGo(const void* owner) override;
+  // Before it is run: the time runs already.
+  void SetDeadline(Deadline deadline) {
+    wait_.deadline = deadline;
+    timed_ = true;
+  }
 
  protected:
   // The call's limit is `timeout_ms`, or the communicator's if negative.
@@ -74,7 +79,11 @@ class CollectiveTask final : public CallTask {
   CollectiveArgs args_;
   uint64_t ticket_;
   Work* work_ = nullptr;  // while it runs
-  bool began_ = false;    // since TookStep() was asked
+  bool began_ = false;    // a stage of it, since TookStep() was asked
+  // Those of args_, sent and received once all ranks have met in the call, and
+  // before the next collective's turn.
+  MessageBatch messages_;
+  bool all_met_ = false;  // so it runs the messages
 };
 
 class MessagesTask final : public CallTask {
@@ -82,32 +91,16 @@ class MessagesTask final : public CallTask {
   MessagesTask(Communicator& comm, absl::Span<const MessageArgs> messages,
                int64_t timeout_ms = -1);
   // Before it is run: one more message of the same group.
-  void Add(const MessageArgs& message);
+  void Add(const MessageArgs& message) { batch_.Add(message); }
 
   Poll Step() override;
-  bool TookStep() override { return std::exchange(took_step_, false); }
+  bool TookStep() override { return batch_.TookStep(); }
   void Look() override;
   void AskToWake() override;
   std::string Describe() const override;
 
  private:
-  struct Part {
-    MessageRun run;
-    uint64_t ticket;
-    bool done = false;
-  };
-  Turnstile& TurnstileOf(const Part& part);
-  // Whether the part is done, well or not: then status_ says why.
-  bool StepPart(Part& part);
-  std::string Describe(const Part& part) const;
-  std::string DescribeUndone() const;
-  std::string DescribePeers() const;
-  // Of the messages that are not done, each once.
-  std::vector<int> Peers() const;
-
-  std::vector<Part> parts_;
-  size_t left_ = 0;
-  bool took_step_ = false;
+  MessageBatch batch_;
 };
 
 // Runs tasks on this thread, together, until all are done; the first error.

@@ -201,6 +201,50 @@ TEST(AbortOfQueuedTest, WaitsForAnotherThreadsGroup) {
   EXPECT_AXON_OK(axonCommAbort(comm));
 }
 
+// Each thread finds it alive or gone, and it is freed once.
+TEST(AbortTogetherTest, WithAnotherAbortOrADestroyFreesOnce) {
+  for (int i = 0; i < 200; ++i) {
+    axonComm_t comm = nullptr;
+    ASSERT_AXON_OK(axonCommInitAll(&comm, 1, nullptr));
+    std::atomic<int> ready{0}, ended{0};
+    const auto end = [&](axonResult_t (*how)(axonComm_t)) {
+      ready.fetch_add(1);
+      while (ready.load() < 3) {
+      }
+      const axonResult_t result = how(comm);
+      if (result == axonSuccess) {
+        ended.fetch_add(1);
+      } else {
+        EXPECT_THAT(LastError(), testing::HasSubstr("not a live one"));
+      }
+    };
+    std::thread first([&] { end(axonCommAbort); });
+    std::thread second([&] { end(axonCommAbort); });
+    end(axonCommDestroy);
+    first.join();
+    second.join();
+    EXPECT_GE(ended.load(), 1);
+    EXPECT_AXON_ERROR(axonCommAbort(comm), axonInvalidArgument, "live");
+  }
+}
+
+// A destroy that waits for the communicator's calls is freed by an abort.
+TEST(AbortTogetherTest, EndsADestroyThatWaits) {
+  axonComm_t comms[2];
+  ASSERT_AXON_OK(axonCommInitAll(comms, 2, nullptr));
+  axonStream_t stream = nullptr;
+  ASSERT_AXON_OK(axonStreamCreate(&stream));
+  int32_t value = 1;
+  ASSERT_AXON_OK(
+      axonAllReduce(&value, &value, 1, axonInt32, axonSum, comms[0], stream));
+  std::thread destroy([&] { axonCommDestroy(comms[0]); });
+  SleepMs(20);
+  EXPECT_AXON_OK(axonCommAbort(comms[0]));
+  destroy.join();
+  EXPECT_AXON_ERROR(axonStreamDestroy(stream), axonInvalidUsage, "aborted");
+  EXPECT_AXON_OK(axonCommDestroy(comms[1]));
+}
+
 // After the abort the process goes on with another communicator.
 TEST(AbortOfPeersTest, LeavesOthersOfTheProcessAlone) {
   Stage stage;

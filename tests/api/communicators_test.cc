@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -257,6 +259,18 @@ TEST(SplitTest, WhoCouldNotCompleteItIsToldToWhoHas) {
       EXPECT_AXON_OK(axonCommDestroy(comms[r]));
     }
   }
+}
+
+// 0 is none: not the parent's, which would pass.
+TEST(SplitTest, TakesACallTimeoutOfNone) {
+  OnThreads(2, [](axonComm_t comm, int rank) {
+    ASSERT_AXON_OK(axonCommSetTimeout(comm, 50));
+    if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    ASSERT_AXON_OK(axonSetCallTimeout(0));
+    axonComm_t split = nullptr;
+    ASSERT_AXON_OK(axonCommSplit(comm, 0, 0, &split, nullptr));
+    ASSERT_AXON_OK(axonCommDestroy(split));
+  });
 }
 
 TEST(SplitTest, WrongArgumentsAreRefusedAlone) {

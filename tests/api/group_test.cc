@@ -108,6 +108,36 @@ TEST(GroupTest, MixesMessagesAndCollectives) {
   });
 }
 
+// AlltoAllV sends what the call before it has made, also where the group has
+// messages of the user before both.
+TEST(GroupTest, AlltoAllVKeepsItsPlaceAmongCollectives) {
+  OnThreads(2, [](axonComm_t comm, int rank) {
+    axonStream_t streams[2] = {};
+    ASSERT_AXON_OK(axonStreamCreate(&streams[1]));
+    for (axonStream_t stream : streams) {
+      std::vector<int32_t> sums(60'000, rank + 1), got(60'000);
+      int32_t mine = rank, peers = -1;
+      const int64_t counts[] = {30'000, 30'000};
+      ASSERT_AXON_OK(axonGroupStart());
+      EXPECT_AXON_OK(axonSend(&mine, 1, axonInt32, 1 - rank, comm, stream));
+      EXPECT_AXON_OK(axonAllReduce(sums.data(), sums.data(), sums.size(),
+                                   axonInt32, axonSum, comm, stream));
+      EXPECT_AXON_OK(axonAlltoAllV(sums.data(), counts, nullptr, got.data(),
+                                   counts, nullptr, axonInt32, comm, stream));
+      EXPECT_AXON_OK(axonAllReduce(got.data(), got.data(), got.size(),
+                                   axonInt32, axonSum, comm, stream));
+      EXPECT_AXON_OK(axonRecv(&peers, 1, axonInt32, 1 - rank, comm, stream));
+      ASSERT_AXON_OK(axonGroupEnd());
+      if (stream != nullptr) {
+        EXPECT_AXON_OK(axonStreamSynchronize(stream));
+      }
+      EXPECT_THAT(got, testing::Each(6));
+      EXPECT_EQ(peers, 1 - rank);
+    }
+    EXPECT_AXON_OK(axonStreamDestroy(streams[1]));
+  });
+}
+
 TEST(GroupTest, WithAStreamEndDoesNotWait) {
   const Comms comms(2);
   axonStream_t streams[2];
@@ -213,6 +243,36 @@ TEST(GroupTest, CreationDoesNotMixWithCalls) {
   // What was refused left no gap in the order of calls.
   EXPECT_AXON_OK(Sum(value, comms[0]));
   EXPECT_AXON_OK(axonCommDestroy(made));
+}
+
+// Its calls had their places: nobody waits behind them.
+TEST(GroupTest, AThreadThatEndsWithAnOpenOneFailsTheCommunicator) {
+  const Comms comms(2);
+  int32_t value = 1;
+  std::thread([&] {
+    EXPECT_AXON_OK(axonGroupStart());
+    EXPECT_AXON_OK(Sum(value, comms[0]));
+    EXPECT_AXON_OK(axonSend(&value, 1, axonInt32, 1, comms[0], nullptr));
+  }).join();
+  EXPECT_AXON_ERROR(Sum(value, comms[0]), axonInvalidUsage, "open group");
+  EXPECT_AXON_ERROR(axonSend(&value, 1, axonInt32, 1, comms[0], nullptr),
+                    axonInvalidUsage, "call axonGroupEnd before");
+  EXPECT_AXON_ERROR(Sum(value, comms[1]), axonInvalidUsage, "rank 0");
+}
+
+// Both the queued and the new one end.
+TEST(GroupTest, AThreadThatEndsWithAnOpenOneEndsQueuedCalls) {
+  const Comms comms(2);
+  axonStream_t stream = nullptr;
+  ASSERT_AXON_OK(axonStreamCreate(&stream));
+  int32_t value = 1, queued = 1;
+  std::thread([&] {
+    EXPECT_AXON_OK(axonGroupStart());
+    EXPECT_AXON_OK(Sum(value, comms[0]));
+    // A stream's call behind it, by another thread in the same order.
+    std::thread([&] { EXPECT_AXON_OK(Sum(queued, comms[0], stream)); }).join();
+  }).join();
+  EXPECT_AXON_ERROR(axonStreamDestroy(stream), axonInvalidUsage, "open group");
 }
 
 TEST(GroupTest, NothingIsFreedThatItsCallsNeed) {

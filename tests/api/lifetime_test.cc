@@ -232,6 +232,35 @@ TEST(ForkTest, TheChildIsRefusedAndTheParentGoesOn) {
   EXPECT_THAT(texts, Each("ok"));
 }
 
+// The calls of a group that was open when fork came are the parent's alone.
+TEST(ForkTest, TheChildRunsNothingOfAnOpenGroup) {
+  Stage stage;
+  const auto texts = RunProcesses(2, 60'000, [&](int rank) -> std::string {
+    Member member(stage, rank, 2);
+    double sum = 1, got = 0;
+    axonGroupStart();
+    axonAllReduce(&sum, &sum, 1, axonFloat64, axonSum, member.comm(), nullptr);
+    axonSend(&sum, 1, axonFloat64, 1 - rank, member.comm(), nullptr);
+    axonRecv(&got, 1, axonFloat64, 1 - rank, member.comm(), nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+      if (axonGroupEnd() != axonInvalidUsage) _exit(1);
+      const std::string why = axonGetLastError(nullptr);
+      if (why.find("child of fork()") == std::string::npos) _exit(2);
+      _exit(7);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 7) {
+      return absl::StrCat("the child ended with status ", status);
+    }
+    const axonResult_t ended = axonGroupEnd();
+    if (ended != axonSuccess) return Outcome(ended);
+    return sum == 2 && got >= 1 ? member.Sum(&sum, 1) : "wrong";
+  });
+  EXPECT_THAT(texts, Each("ok"));
+}
+
 // A child writes into what it inherited, and its own child sees that; nobody
 // else does.
 TEST(ForkTest, WhatTheChildWritesIsItsOwn) {

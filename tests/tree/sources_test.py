@@ -40,7 +40,8 @@ COVERS = {
     "tests/api/collectives_test.cc": ["src/comm/start.cc"],
     "tests/api/cycles_test.cc": ["src/comm/process.cc"],
     "tests/api/meeting_test.cc": ["src/comm/membership.cc"],
-    "tests/api/messages_test.cc": ["src/comm/tasks.cc"],
+    "tests/api/messages_test.cc": ["src/comm/message_batch.cc",
+                                   "src/comm/tasks.cc"],
     "tests/api/quick_test.cc": ["src/comm/quick.cc"],
     "tests/api/timeout_test.cc": ["src/comm/waiting.cc"],
 }
