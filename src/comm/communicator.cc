@@ -65,11 +65,13 @@ Communicator::~Communicator() {
 }
 
 absl::Status Communicator::status() const {
+  if (!board_->failed()) return absl::OkStatus();
+  absl::Status failure = board_->failure();
   if (aborted()) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "communicator '%s' was aborted by this rank", config_.name));
   }
-  return board_->failed() ? board_->failure() : absl::OkStatus();
+  return failure;
 }
 
 bool Communicator::PeerDead(int rank) const {
@@ -92,12 +94,12 @@ Poll Communicator::Query(absl::Status* error) {
 }
 
 void Communicator::Abort() {
-  // The peers first: a call that ends here because of the abort hands its
-  // buffers back, and no peer may believe in them any more.
+  // Calls end when the board has failed, not before: they hand their buffers
+  // back, and no peer may believe in them any more. release: the board's
+  // failure, which comes after, says whose it is.
+  aborted_.store(true, std::memory_order_release);
   board_->Fail(absl::UnavailableError(absl::StrFormat(
       "%s aborted communicator '%s'", board_->Describe(rank()), config_.name)));
-  // release: see failed().
-  aborted_.store(true, std::memory_order_release);
   Ring(process_.doorbell());
 }
 

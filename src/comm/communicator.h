@@ -66,7 +66,7 @@ class Communicator {
   }
 
   // The cheap question before status().
-  bool failed() const { return board_->failed() || aborted(); }
+  bool failed() const { return board_->failed(); }
   // The first error of the communicator; OK if none.
   absl::Status status() const;
   // Also looks for dead peers; kPending while calls are queued.
@@ -80,7 +80,8 @@ class Communicator {
   void GiveUpOrder(const absl::Status& error);
   // Calls whose turn has not come end at once. acquire: see GiveUpOrder.
   bool order_kept() const {
-    return !aborted() && !order_given_up_.load(std::memory_order_acquire);
+    return !failed() ||
+           (!aborted() && !order_given_up_.load(std::memory_order_acquire));
   }
   // No call is queued or running.
   bool Idle() const { return running_.load(std::memory_order_acquire) == 0; }

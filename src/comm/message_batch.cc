@@ -34,6 +34,7 @@ bool MessageBatch::StepPart(Part& part, absl::Status* status) {
   // A failed communicator's messages end in their order too.
   if (!TurnstileOf(part).MyTurn(part.ticket)) return false;
   const Poll poll = comm_.failed() ? Poll::kPending : part.run.Step();
+  took_step_ = part.run.TookStep() || took_step_;
   if (poll == Poll::kReady) return true;
   if (poll == Poll::kFailed && part.run.mismatch()) {
     const Board& board = comm_.board();

@@ -37,9 +37,8 @@ std::vector<Member> MembersOf(const std::vector<Wish>& wishes, int color) {
 }
 
 int PlaceOf(int rank, const std::vector<Member>& members) {
-  const auto me =
-      std::find_if(members.begin(), members.end(),
-                   [&](const Member& m) { return m.rank == rank; });
+  const auto me = std::find_if(members.begin(), members.end(),
+                               [&](const Member& m) { return m.rank == rank; });
   return static_cast<int>(me - members.begin());
 }
 

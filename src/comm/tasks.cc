@@ -196,17 +196,15 @@ absl::Status RunBlocking(absl::Span<CallTask* const> calls) {
                        [](const Task* t) { return t != nullptr; });
   };
   while (any()) {
-    if (StepAll(tasks, &first_error)) {
-      waiter.Reset();
-      continue;
-    }
-    const bool look = waiter.Wait(
-        [&] {
-          for (Task* task : tasks) {
-            if (task != nullptr) task->AskToWake();
-          }
-        },
-        [&] { return StepAll(tasks, &first_error); });
+    const bool look = StepAll(tasks, &first_error)
+                          ? waiter.Stepped()
+                          : waiter.Wait(
+                                [&] {
+                                  for (Task* task : tasks) {
+                                    if (task != nullptr) task->AskToWake();
+                                  }
+                                },
+                                [&] { return StepAll(tasks, &first_error); });
     if (!look) continue;
     for (Task* task : tasks) {
       if (task != nullptr) task->Look();

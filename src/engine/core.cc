@@ -11,9 +11,6 @@
 namespace axon {
 namespace {
 
-// A pass steps each stream for some 100 us at most.
-constexpr uint32_t kBusyPassesPerLook = 1024;
-
 // Library threads take no signals: they are the host program's.
 template <typename Body>
 void StartDetached(const char* name, Body body) {
@@ -222,7 +219,6 @@ void Core::WaitUntil(const std::function<bool()>& ready) {
 void Core::Run() {
   // Yields from the start: the threads that queue calls are busy beside it.
   Waiter waiter(doorbell_, {0, 2000});
-  uint32_t busy_passes = 0;
   for (;;) {
     {
       std::unique_lock<std::mutex> lock(mutex_);
@@ -236,9 +232,7 @@ void Core::Run() {
       }
     }
     if (Pass()) {
-      waiter.Reset();
-      // Where one stream is always busy, others may wait in vain.
-      if (++busy_passes % kBusyPassesPerLook == 0) LookAll();
+      if (waiter.Stepped()) LookAll();
       continue;
     }
     const bool look = waiter.Wait(

@@ -45,6 +45,13 @@ class Waiter {
     sleep_us_ = kFirstSleepUs;
   }
 
+  // Reset(), and true now and then: where one of several is always busy, the
+  // others may wait in vain, and their deadlines must be looked at.
+  bool Stepped() {
+    Reset();
+    return ++steps_ % kStepsPerLook == 0;
+  }
+
   // Waits a little. `ask` asks the peers to ring; `ready` tells whether there
   // is something to do after all (it is called between asking and sleeping).
   // Returns true now and then, and always after a yield or a sleep worth
@@ -72,7 +79,7 @@ class Waiter {
       return true;
     }
     SleepOn(doorbell_, seen, fenced ? sleep_us_ : kUnfencedSleepUs);
-    if (sleep_us_ < kLongestSleepUs) sleep_us_ *= 2;
+    sleep_us_ = std::min(2 * sleep_us_, kLongestSleepUs);
     return true;
   }
 
@@ -80,6 +87,9 @@ class Waiter {
   static constexpr int64_t kFirstSleepUs = 1000;
   static constexpr int64_t kLongestSleepUs = 50'000;
   static constexpr int64_t kUnfencedSleepUs = 500;
+
+  // A step takes some 100 us for each of them at most.
+  static constexpr uint32_t kStepsPerLook = 1024;
 
   // Whether the yields since the `first` have taken too long.
   bool Yield(bool first);
@@ -96,6 +106,7 @@ class Waiter {
   int* const learned_;
   int spins_ = 0;  // of this wait
   int idle_ = 0;
+  uint32_t steps_ = 0;
   int64_t yields_began_ns_ = 0;
   int64_t sleep_us_ = kFirstSleepUs;
 };

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/message_run.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <string>
 #include <vector>
 
 #include "tests/support/fake_transport.h"
@@ -104,6 +107,75 @@ TEST(MessageRunTest, NobodyThereIsPending) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(send.Step(), Poll::kPending);
   EXPECT_EQ(send.peer(), 1);
   EXPECT_TRUE(send.sends());
+}
+
+// However much the channel takes at once.
+TEST(MessageRunTest, ALongMessageGivesOthersTheirTurn) {
+  constexpr size_t kTurns = 5;
+  for (const size_t most :
+       {MessageRun::kBytesPerStep / 8 + 8, MessageRun::kBytesPerStep * 8}) {
+    FakeTransport transport(2, {most, 1000});
+    std::vector<uint8_t> from = Data(kTurns * MessageRun::kBytesPerStep, 1),
+                         to(from.size());
+    MessageRun send(transport.channel(0, 1),
+                    {true, from.data(), from.size(), 1});
+    MessageRun receive(transport.channel(1, 0),
+                       {false, to.data(), to.size(), 0});
+    for (MessageRun* run : {&send, &receive}) {
+      size_t steps = 1;
+      for (; run->Step() == Poll::kPending; ++steps) {
+        ASSERT_TRUE(run->TookStep());
+      }
+      EXPECT_TRUE(run->TookStep());
+      EXPECT_FALSE(run->TookStep());
+      EXPECT_GE(steps, kTurns);
+    }
+    EXPECT_EQ(to, from);
+  }
+}
+
+// Sends these many bytes as one piece, the first with the size of a message.
+void SendPiece(Channel& channel, size_t bytes, uint64_t message_bytes = 0) {
+  std::vector<std::byte> piece(bytes);
+  if (message_bytes > 0) {
+    ASSERT_GE(bytes, sizeof(message_bytes));
+    std::memcpy(piece.data(), &message_bytes, sizeof(message_bytes));
+  }
+  ASSERT_EQ(TrySend(channel, piece), Poll::kReady);
+}
+
+TEST(MessageRunTest, PiecesThatCannotBeAreRefused) {
+  constexpr size_t kBytes = 100, kHeader = 8;
+  // Of the first two pieces.
+  constexpr size_t kNone = ~size_t{0};
+  const struct {
+    size_t first, second;
+    const char* why;
+  } kCases[] = {
+      {0, kNone, "a piece of 0 bytes at the begin of a message of 100"},
+      {7, kNone, "a piece of 7 bytes at the begin"},
+      {kHeader, kNone, "a piece of 0 bytes at the begin"},
+      {kHeader + 101, kNone, "a piece of 101 bytes at the begin"},
+      {kHeader + 60, 41, "a piece of 41 bytes after 60"},
+      {kHeader + 60, 0, "a piece of 0 bytes after 60"},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.why);
+    FakeTransport transport(2, {});
+    Channel& channel = transport.channel(0, 1);
+    SendPiece(channel, c.first, c.first >= kHeader ? kBytes : 0);
+    if (c.second != kNone) SendPiece(channel, c.second);
+    std::vector<uint8_t> to(2 * kBytes, 0xee);
+    MessageRun receive(transport.channel(1, 0), {false, to.data(), kBytes, 0});
+    EXPECT_EQ(receive.Step(), Poll::kFailed);
+    EXPECT_FALSE(receive.mismatch());
+    EXPECT_EQ(receive.status().code(), absl::StatusCode::kInternal);
+    EXPECT_THAT(std::string(receive.status().message()),
+                testing::AllOf(testing::HasSubstr("rank 0 sent"),
+                               testing::HasSubstr(c.why),
+                               testing::HasSubstr("overwritten")));
+    EXPECT_EQ(to[kBytes], 0xee);
+  }
 }
 
 }  // namespace

@@ -85,6 +85,19 @@ TEST(WaiterTest, ResetBeginsAnew) {
   EXPECT_EQ(asked, 1);
 }
 
+TEST(WaiterTest, LooksNowAndThenWhileItIsBusy) {
+  Doorbell doorbell{};
+  Waiter waiter(doorbell, {1, 0});
+  int looks = 0;
+  for (int i = 0; i < 10000; ++i) looks += waiter.Stepped() ? 1 : 0;
+  EXPECT_GE(looks, 5);
+  EXPECT_LE(looks, 20);
+  // Each was progress.
+  bool asked = false;
+  waiter.Wait([&] { asked = true; }, Never);
+  EXPECT_FALSE(asked);
+}
+
 TEST(WaiterTest, ARingEndsEverySleep) {
   RegisterForHeavyFence();
   Doorbell doorbell{};

@@ -93,7 +93,9 @@ absl::StatusOr<std::byte*> Arena::Allocate(size_t bytes) {
   const absl::Status reserved =
       ReserveRange(file_.fd, offset, size, file_.directory);
   if (!reserved.ok()) {
-    Free(base() + offset);
+    (void)ReleaseRange(file_.fd, offset, size);
+    std::lock_guard<std::mutex> lock(mutex_);
+    GiveBack(offset);
     return reserved;
   }
   return base() + offset;
@@ -104,7 +106,14 @@ bool Arena::Free(std::byte* p) {
   const auto used = used_.find(OffsetOf(p));
   if (p < base() || used == used_.end()) return false;
   const auto [offset, size] = *used;
-  ReleaseRange(file_.fd, offset, size);
+  if (!ReleaseRange(file_.fd, offset, size)) std::memset(p, 0, size);
+  GiveBack(offset);
+  return true;
+}
+
+void Arena::GiveBack(size_t at) {
+  const auto used = used_.find(at);
+  const auto [offset, size] = *used;
   used_.erase(used);
   auto range = free_.emplace(offset, size).first;
   const auto next = std::next(range);
@@ -119,7 +128,6 @@ bool Arena::Free(std::byte* p) {
       free_.erase(range);
     }
   }
-  return true;
 }
 
 size_t Arena::allocated_bytes() const {

@@ -64,6 +64,9 @@ class Arena {
 
  private:
   Arena(SharedFile file, Mapping mapping);
+  // Makes the used range at this offset, which reads as zeros, a free one. The
+  // caller holds mutex_.
+  void GiveBack(size_t at);
 
   SharedFile file_;
   Mapping mapping_;

@@ -5,6 +5,7 @@
 #include <linux/falloc.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -54,6 +55,19 @@ void Mapping::MakePrivate(const Fd& fd) {
 }
 
 namespace {
+
+// Beyond the process's limit the kernel would kill it by SIGXFSZ.
+absl::Status CheckFileSizeLimit(size_t size) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+      size <= limit.rlim_cur) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "a memory file of %u bytes is larger than this process may make any file "
+      "(%u bytes): raise 'ulimit -f' or lower AXON_ARENA_SIZE",
+      size, limit.rlim_cur));
+}
 
 absl::StatusOr<SharedFile> CreateMemfd(size_t size) {
   SharedFile file{Fd(memfd_create("axon", MFD_CLOEXEC | MFD_ALLOW_SEALING)),
@@ -108,6 +122,7 @@ absl::StatusOr<SharedFile> CreateFile(const std::string& dir, size_t size) {
 absl::StatusOr<SharedFile> CreateSharedFile(ShmKind kind,
                                             const std::string& dir,
                                             size_t size) {
+  RETURN_IF_ERROR(CheckFileSizeLimit(size));
   return kind == ShmKind::kMemfd ? CreateMemfd(size) : CreateFile(dir, size);
 }
 
@@ -145,9 +160,13 @@ absl::Status ReserveRange(const Fd& fd, size_t offset, size_t size,
       error);
 }
 
-void ReleaseRange(const Fd& fd, size_t offset, size_t size) {
-  fallocate(fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-            static_cast<off_t>(offset), static_cast<off_t>(size));
+bool ReleaseRange(const Fd& fd, size_t offset, size_t size) {
+  int result = 0;
+  do {
+    result = fallocate(fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                       static_cast<off_t>(offset), static_cast<off_t>(size));
+  } while (result != 0 && errno == EINTR);
+  return result == 0;
 }
 
 }  // namespace axon

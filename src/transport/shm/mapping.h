@@ -61,7 +61,8 @@ absl::StatusOr<SharedFile> CreateSharedFile(ShmKind kind,
 // what to do.
 absl::Status ReserveRange(const Fd& fd, size_t offset, size_t size,
                           const std::string& directory);
-// Gives the memory of the range back; it reads as zeros afterwards.
-void ReleaseRange(const Fd& fd, size_t offset, size_t size);
+// Gives the memory of the range back; it reads as zeros afterwards. False: the
+// file system cannot, and it is as it was.
+bool ReleaseRange(const Fd& fd, size_t offset, size_t size);
 
 }  // namespace axon

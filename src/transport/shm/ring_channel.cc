@@ -2,6 +2,7 @@
 #include "transport/shm/ring_channel.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 #include <string>
 #include <utility>
@@ -15,7 +16,10 @@ namespace {
 // Before every message; also fills the rest of the ring where a message does
 // not fit before its end.
 struct MessageHeader {
-  uint64_t size;  // bytes of the message, or kSkip
+  // Bytes of the message, or kSkip. Writer: the sender; reader: the receiver.
+  // Relaxed: `sent` publishes it; atomic, so that what was checked is what is
+  // used, whoever overwrites it.
+  std::atomic<uint64_t> size;
 };
 constexpr uint64_t kSkip = ~uint64_t{0};
 
@@ -68,19 +72,34 @@ Poll RingChannel::Reserve(size_t size, std::byte** message) {
   const uint64_t to_end = ring_size_ - sent_ % ring_size_;
   const uint64_t skip = need > to_end ? to_end : 0;
   if (sent_ + skip + need - taken_ > ring_size_) {
-    // acquire: the receiver's reads of what will be overwritten come before.
-    taken_ = board_.block(peer_)
-                 .peer(board_.me(), lane_)
-                 ->taken.load(std::memory_order_acquire);
+    if (LookForTaken() == Poll::kFailed) return Poll::kFailed;
     if (sent_ + skip + need - taken_ > ring_size_) return Poll::kPending;
   }
-  if (skip > 0) {
-    reinterpret_cast<MessageHeader*>(data_ + sent_ % ring_size_)->size = kSkip;
-  }
-  std::byte* at = data_ + (sent_ + skip) % ring_size_;
-  reinterpret_cast<MessageHeader*>(at)->size = size;
+  const auto put = [this](uint64_t position, uint64_t value) {
+    std::byte* at = data_ + position % ring_size_;
+    reinterpret_cast<MessageHeader*>(at)->size.store(value,
+                                                     std::memory_order_relaxed);
+    return at;
+  };
+  if (skip > 0) put(sent_, kSkip);
+  std::byte* at = put(sent_ + skip, size);
   reserved_ = sent_ + skip + need;
   *message = at + sizeof(MessageHeader);
+  return Poll::kReady;
+}
+
+Poll RingChannel::LookForTaken() {
+  // acquire: the receiver's reads of what will be overwritten come before.
+  const uint64_t taken = board_.block(peer_)
+                             .peer(board_.me(), lane_)
+                             ->taken.load(std::memory_order_acquire);
+  // What the peer wrote is believed as far as it can be true.
+  if (taken - taken_ > sent_ - taken_) {
+    return Refuse(absl::StrFormat(
+        "has taken %u bytes of messages after %u, of %u that were sent", taken,
+        taken_, sent_));
+  }
+  taken_ = taken;
   return Poll::kReady;
 }
 
@@ -124,7 +143,13 @@ Poll RingChannel::TryPeek(Bytes* message) {
     const std::byte* at = peer_data_ + received_ % ring_size_;
     const uint64_t to_end = ring_size_ - received_ % ring_size_;
     const uint64_t there = peer_sent_ - received_;
-    const uint64_t size = reinterpret_cast<const MessageHeader*>(at)->size;
+    if (there > ring_size_ || there % kCacheLine != 0) {
+      return Refuse(absl::StrFormat(
+          "has sent %u bytes of messages after %u in a ring of %u", peer_sent_,
+          received_, ring_size_));
+    }
+    const uint64_t size = reinterpret_cast<const MessageHeader*>(at)->size.load(
+        std::memory_order_relaxed);
     if (size == kSkip) {
       // A message follows at the ring's begin.
       if (to_end == ring_size_ || there <= to_end) {
@@ -172,9 +197,7 @@ void RingChannel::Pop() {
 
 Poll RingChannel::Flush() {
   if (taken_ == sent_) return Poll::kReady;
-  taken_ = board_.block(peer_)
-               .peer(board_.me(), lane_)
-               ->taken.load(std::memory_order_acquire);
+  if (LookForTaken() == Poll::kFailed) return Poll::kFailed;
   return taken_ == sent_ ? Poll::kReady : Poll::kPending;
 }
 

@@ -46,8 +46,10 @@ class RingChannel final : public Channel {
   Poll OpenForReceiving();
   // Keeps the first reason; kFailed.
   Poll Die(absl::Status why);
-  // The peer's ring holds what cannot be.
+  // The peer's ring or block holds what cannot be.
   Poll Refuse(const std::string& what);
+  // Looks how much the peer has taken: kReady, or kFailed.
+  Poll LookForTaken();
 
   Board& board_;
   const int peer_;

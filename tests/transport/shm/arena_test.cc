@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/shm/arena.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,6 +59,48 @@ TEST(ArenaTest, AllocatesZeroedPages) {
   }
   EXPECT_EQ(arena->allocated_bytes(), 5 * kPage);
   EXPECT_EQ(BlocksOf(*arena), 6) << "reserved, with the header's page";
+}
+
+// As on file systems that cannot: nobody gets what another has written.
+TEST(ArenaTest, MemoryThatCannotBeGivenBackIsZeroed) {
+  const auto arena = NewArena();
+  std::byte* const p = *arena->Allocate(3 * kPage);
+  std::memset(p, 0xee, 3 * kPage);
+  // Its descriptor becomes one that allows no change.
+  const int fd = arena->fd().get();
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  const int writable = dup(fd), readable = open(path.c_str(), O_RDONLY);
+  ASSERT_GE(readable, 0);
+  ASSERT_EQ(dup2(readable, fd), fd);
+  EXPECT_FALSE(ReleaseRange(arena->fd(), kPage, kPage));
+  EXPECT_TRUE(arena->Free(p));
+  ASSERT_EQ(dup2(writable, fd), fd);
+  close(writable);
+  close(readable);
+  ASSERT_EQ(*arena->Allocate(3 * kPage), p);
+  EXPECT_TRUE(AllZero(p, 3 * kPage));
+}
+
+// The kernel would end the process.
+TEST(ArenaTest, LargerThanAFileMayBeIsRefused) {
+  const auto texts = RunProcesses(1, 10'000, [](int) -> std::string {
+    const rlimit limit{8 * kPage, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return "setrlimit";
+    TempDir dir;
+    for (const ShmKind kind : {ShmKind::kMemfd, ShmKind::kFile}) {
+      const auto small = Arena::Create(kind, dir.path(), 8 * kPage, kUid);
+      if (!small.ok()) return std::string(small.status().message());
+      const auto large = Arena::Create(kind, dir.path(), 9 * kPage, kUid);
+      if (large.ok()) return "made";
+      const std::string text(large.status().message());
+      if (text.find("36864 bytes") == std::string::npos ||
+          text.find("'ulimit -f'") == std::string::npos) {
+        return text;
+      }
+    }
+    return "ok";
+  });
+  EXPECT_EQ(texts[0], "ok");
 }
 
 TEST(ArenaTest, FreeRangesGrowTogetherInAnyOrder) {

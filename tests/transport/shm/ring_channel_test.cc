@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -195,6 +196,42 @@ TEST_F(RingChannelNonsense, SkippingAWholeRing) {
 TEST_F(RingChannelNonsense, RingOfAnotherSize) {
   ring_->capacity = 512;
   ExpectRefused("another size");
+}
+
+TEST_F(RingChannelNonsense, CountsOfBytesSentThatCannotBe) {
+  // Less than before, more than the ring holds, no whole lines.
+  for (const uint64_t sent : {uint64_t{0} - 64, uint64_t{1024 + 64},
+                              uint64_t{1} << 40, uint64_t{68}}) {
+    auto world = OnHeap(2, 1024);
+    ASSERT_TRUE(SendMessage(world->channel(0, 1), 1, 0, 8));
+    Board& board = world->boards().board(0);
+    reinterpret_cast<RingHeader*>(
+        board.InArena(0, board.mine().peer(1)->ring.load(), 1024))
+        ->sent.store(sent);
+    world_ = std::move(world);
+    ExpectRefused("has sent");
+  }
+}
+
+TEST_F(RingChannelNonsense, MoreTakenThanWasSent) {
+  for (const uint64_t taken : {uint64_t{1} << 40, ~uint64_t{0}}) {
+    world_ = OnHeap(2, 1024);
+    Channel& channel = world_->channel(0, 1);
+    ASSERT_TRUE(SendMessage(channel, 1, 0, 8));
+    world_->boards().board(1).mine().peer(0)->taken.store(taken);
+    ASSERT_EQ(channel.Flush(), Poll::kFailed);
+    EXPECT_THAT(std::string(channel.status().message()),
+                testing::AllOf(HasSubstr("rank 1 (host test"),
+                               HasSubstr("of 64 that were sent")));
+    // A sender that waits for room does not wait for ever.
+    std::byte* place = nullptr;
+    Poll poll = Poll::kReady;
+    for (int i = 0; i < 20 && poll == Poll::kReady; ++i) {
+      poll = channel.Reserve(100, &place);
+      if (poll == Poll::kReady) channel.Commit();
+    }
+    EXPECT_EQ(poll, Poll::kFailed);
+  }
 }
 
 // The halves belong to different threads.
