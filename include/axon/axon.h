@@ -435,7 +435,9 @@ AXON_API axonResult_t axonStreamQuery(axonStream_t stream) AXON_NOEXCEPT;
 /* Calls `callback(result, arg)` when all that was queued on the stream before
  * is done; `result` is the result of the last communication call before it.
  * Callbacks run one at a time on a thread of their own, in the order of
- * completion, and may make Axon calls but not destroy their stream. */
+ * completion, and may make Axon calls but not destroy their stream. They may
+ * still run when axonStreamSynchronize or axonStreamDestroy has returned: what
+ * `arg` points to must live until the callback has been called. */
 typedef void (*axonStreamCallback_t)(axonResult_t result, void* arg);
 AXON_API axonResult_t axonStreamAddCallback(axonStream_t stream,
                                             axonStreamCallback_t callback,
