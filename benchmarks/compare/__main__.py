@@ -23,19 +23,16 @@ import document  # noqa: E402
 import plots  # noqa: E402
 import rivals  # noqa: E402
 import rounds  # noqa: E402
+import targets  # noqa: E402
 
 TORCH_SIZES = (8, *(16 << 2 * i for i in range(12)))
 TORCH = rivals.HERE.parent / "torch_collectives.py"
 
 
-def machine():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        model = next((line.split(":")[1].strip() for line in file
-                      if line.startswith("model name")), platform.machine())
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        flags = file.read()
-    vectors = next((name for name, flag in (
-        ("AVX-512", "avx512f"), ("AVX2", "avx2")) if flag in flags), "SSE4")
+def machine(cpuinfo):
+    model = next((line.split(":")[1].strip() for line in cpuinfo.splitlines()
+                  if line.startswith("model name")), platform.machine())
+    vectors = targets.vectors(cpuinfo)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
     return (f"{model}, {vectors}, {len(os.sched_getaffinity(0))} processors to "
             f"use, {memory} GiB, Linux {platform.release()}.")
@@ -47,20 +44,25 @@ def measure(folder, flags, patience, errors):
     entries = [entry for entry in rivals.entries(folder, flags.seconds)
                if not flags.only or entry.name in flags.only]
     rows = []
+
+    def run(entry):
+        one = rounds.burst(folder, entry, patience)
+        print(f"round {number + 1}: {entry.name}, {entry.ranks} ranks: "
+              f"{len(one.rows)} cells, {one.label}"
+              f"{', FAILED' if one.error else ''}", flush=True)
+        if one.error:
+            errors[f"{entry.name}, {entry.ranks} ranks"] = one.error
+        return one
+
     for number in range(flags.rounds):
-        for entry in entries:
-            if time.monotonic() > deadline:
-                errors["the rest"] = (
-                    f"{flags.limit} s had passed in round {number + 1}")
-                return rows
-            found, where, error = rounds.burst(folder, entry, patience)
-            print(f"round {number + 1}: {entry.name}, {entry.ranks} ranks: "
-                  f"{len(found)} cells, {where}{', FAILED' if error else ''}",
-                  flush=True)
-            if error:
-                errors[f"{entry.name}, {entry.ranks} ranks"] = error
-            rows += [dict(zip(cells.FIELDS, (number, where, *row)))
-                     for row in found]
+        found = rounds.one_round(entries, run,
+                                 lambda: time.monotonic() > deadline)
+        rows += [dict(zip(cells.FIELDS, (number, one.label, *row)))
+                 for one in found for row in one.rows]
+        if len(found) < len(entries):
+            errors["the rest"] = (
+                f"{flags.limit} s had passed in round {number + 1}")
+            break
     return rows
 
 
@@ -74,7 +76,7 @@ def torch_times(folder, quick, patience, errors):
             "--sizes", ",".join(map(str, TORCH_SIZES)),
             "--calls", "20" if quick else "60",
             "--blocks", "1" if quick else "5"),), limit=300)
-        _, where, error = rounds.burst(folder, entry, patience)
+        _, _, where, error = rounds.burst(folder, entry, patience)
         print(f"torch: {where}{', FAILED' if error else ''}", flush=True)
         if error:
             errors["torch"] = error
@@ -123,9 +125,11 @@ def main():
     torch = None if flags.no_torch else torch_times(
         folder, flags.quick, patience, errors)
     found = cells.medians(rows)
-    text = document.document(found, machine(), flags.rounds, errors, torch)
+    cpuinfo = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    text = document.document(found, machine(cpuinfo), flags.rounds, errors,
+                             torch, targets.vectors(cpuinfo))
     write(flags.output, rows, text, {
-        "machine": machine(), "rounds": flags.rounds, "errors": errors,
+        "machine": machine(cpuinfo), "rounds": flags.rounds, "errors": errors,
         "torch": torch, "cells": [dict(key._asdict(), usec=value)
                                   for key, value in sorted(found.items())]})
     labels = [key.label for key in found]

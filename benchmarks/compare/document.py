@@ -23,17 +23,19 @@ each other's buffers from the start, with the variants push (the reduced part is
 written to every rank's output) and pull (each rank fetches it); the better one
 counts. Ratios above 1 say by how much Axon is faster than the fastest rival.
 
-{rounds}. Bursts that met a busy machine or a change of placement are in the CSV
-only (*busy*, *mixed*).
+{rounds}. A burst that met a busy machine, a change of placement or another
+placement than most of its round is run again, a few times; what stays so is in
+the CSV only (*busy*, *mixed*, *near apart*, *far apart*).
 """
 
 NOT_MEASURED = """## What is left out
 
 - MPICH at 4 ranks on 2 processors: it spins through its time slices (8 ms a
   call).
-- MPI and Gloo in bfloat16: they have no such type. Gloo's reduce-scatter: its
-  present interface has none. oneCCL beyond all-reduce and all-gather: it hands
-  the rest to Intel MPI.
+- Open MPI, MPICH 4 and Gloo in bfloat16: they have no such type; MPICH 5 and
+  Intel MPI have it as an extension. Gloo's reduce-scatter: its present
+  interface has none. oneCCL beyond all-reduce and all-gather: it hands the rest
+  to Intel MPI.
 - UCC: Debian 12 and PyPI have no package of it for host memory.
 """
 
@@ -137,9 +139,10 @@ def torch_part(torch):
                           for name, why in torch["left_out"].items())
 
 
-def label_part(cells, where):
+def label_part(cells, where, vectors):
     table = Table(cells, where)
-    rows = (targets.near if where == "near" else targets.far)(table)
+    rows = (targets.near(table, vectors) if where == "near"
+            else targets.far(table))
     parts = [f"## Targets, {where}\n\n{verdicts(rows)}\n"]
     for ranks in (2, 4):
         if table.names(ranks):
@@ -155,13 +158,13 @@ def label_part(cells, where):
     return parts
 
 
-def document(cells, machine, rounds, errors, torch):
+def document(cells, machine, rounds, errors, torch, vectors):
     parts = [HEAD.format(machine=machine, rounds="1 round" if rounds == 1
                          else f"{rounds} rounds")]
     labels = [where for where in ("near", "far")
               if any(key.label == where for key in cells)]
     for where in labels:
-        parts += label_part(cells, where)
+        parts += label_part(cells, where, vectors)
     if not labels:
         parts.append("Nothing can be compared: every burst met a busy machine "
                      "or a change of placement.\n")

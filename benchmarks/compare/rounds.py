@@ -3,9 +3,13 @@
 
 A burst is labelled by the time of a cache line between the two processors
 before and after it, since a virtual machine may move between processors that
-share a cache ("near") and that do not ("far") at any time.
+share a cache ("near") and that do not ("far") at any time. The bursts of a
+round and number of ranks are compared with each other: those at another
+placement than most of them are run again.
 """
 
+import collections
+import itertools
 import os
 import signal
 import socket
@@ -15,6 +19,10 @@ import time
 
 IDLE_SHARE = 0.85
 IDLE_SECONDS = 15
+PLACEMENTS = ("near", "far")
+# Times that the bursts that lie apart from most of their round are run again.
+AGAIN = 3
+Burst = collections.namedtuple("Burst", "entry rows label error")
 
 
 def label(nanoseconds):
@@ -64,12 +72,11 @@ def line_nanoseconds(folder):
                                 text=True, timeout=60, check=True).stdout)
 
 
-def start(entry, directory, output):
-    """The processes of one burst; the first one's output is kept."""
+def start(entry, directory, output, processes):
+    """Adds the processes of one burst; their output is kept."""
     environment = dict(os.environ, OMP_NUM_THREADS="1", **dict(
         entry.environment))
     port = free_port()
-    processes = []
     for rank, words in enumerate(entry.commands):
         if entry.axon:
             environment.update(AXON_COMM_ID=f"127.0.0.1:{port}",
@@ -78,7 +85,6 @@ def start(entry, directory, output):
             [word.replace("{directory}", directory) for word in words],
             env=environment, stdin=subprocess.DEVNULL, stdout=output,
             stderr=subprocess.PIPE, text=True, start_new_session=True))
-    return processes
 
 
 def end(processes):
@@ -92,23 +98,25 @@ def end(processes):
 
 
 def burst(folder, entry, patience):
-    """(rows, label, error) of one run of a program. A row is what the program
-    printed: name, collective, type, ranks, bytes, median us, tenth us, calls.
-    """
+    """One run of a program. A row is what the program printed: name,
+    collective, type, ranks, bytes, median us, tenth us, calls."""
     quiet = patience.await_idle()
     before = label(line_nanoseconds(folder))
     error = ""
     with (tempfile.TemporaryDirectory() as directory,
           tempfile.TemporaryFile("w+") as output):
-        processes = start(entry, directory, output)
+        processes = []
         deadline = time.monotonic() + entry.limit
         try:
+            start(entry, directory, output, processes)
             for process in processes:
                 _, text = process.communicate(
                     timeout=max(0.1, deadline - time.monotonic()))
                 if process.returncode and not error:
                     error = (text.strip() or
                              f"ended with {process.returncode}")[-500:]
+        except FileNotFoundError as missing:
+            error = f"{missing.filename} is missing"
         except subprocess.TimeoutExpired:
             error = f"did not end within {entry.limit} s"
         finally:
@@ -119,4 +127,42 @@ def burst(folder, entry, patience):
     where = before if before == after else "mixed"
     if not quiet:
         where = "busy"
-    return [row for row in rows if len(row) == 8], where, error
+    return Burst(entry, [row for row in rows if len(row) == 8], where, error)
+
+
+def placement(bursts):
+    """Where most of the bursts ran, of equally many the last; None: nowhere."""
+    labels = [one.label for one in bursts
+              if not one.error and one.label in PLACEMENTS]
+    return max(reversed(labels), key=labels.count, default=None)
+
+
+def once(entries, run, late):
+    """The bursts of `entries`, each by run(entry), until late()."""
+    return [run(entry) for entry in itertools.takewhile(
+        lambda _: not late(), entries)]
+
+
+def alike(entries, run, late):
+    """The bursts of `entries`, run again as far as that brings most of them to
+    one placement; what does not come there is labelled as lying apart."""
+    bursts = once(entries, run, late)
+    where = placement(bursts)
+    if where is None:
+        return bursts
+    for _ in range(AGAIN):
+        for i, one in enumerate(bursts):
+            if one.error or one.label == where or late():
+                continue
+            again = run(one.entry)
+            if not again.error:
+                bursts[i] = again
+    return [one if one.label == where or one.label not in PLACEMENTS else
+            one._replace(label=f"{one.label} apart") for one in bursts]
+
+
+def one_round(entries, run, late):
+    """The bursts of one round; fewer than entries if late() ended it."""
+    return [one for _, group in itertools.groupby(
+        entries, lambda entry: entry.ranks)
+            for one in alike(list(group), run, late)]

@@ -56,8 +56,9 @@ def test_ratios_are_to_the_best_rival(compare):
     assert found.ratio("axon", "broadcast", 2, 65536) is None
 
 
-def verdict(compare, rows, what, target):
-    found = [v for v in compare["targets"].near(table(compare, rows))
+def verdict(compare, rows, what, target, vectors="AVX2"):
+    found = [v for v in compare["targets"].near(
+        table(compare, rows), vectors)
              if v.what == what and v.target == target]
     assert len(found) == 1
     return found[0]
@@ -86,6 +87,25 @@ def test_smoothness_is_by_doubling(compare):
                     "smoothness", "a doubling costs at most 3.5×")
     assert found.value.startswith("4.00×")
     assert found.met is False
+
+
+@pytest.mark.parametrize("flags, vectors, limit", [
+    ("sse4_2 avx2 avx512f", "AVX-512", 0.8), ("sse4_2 avx2", "AVX2", 0.6)])
+def test_bfloat16_is_to_reach_what_the_cpu_allows(compare, flags, vectors,
+                                                   limit):
+    assert compare["targets"].vectors(f"flags\t: fpu {flags}\n") == vectors
+    for half, met in ((100 / limit - 1, True), (100 / limit + 1, False)):
+        found = verdict(
+            compare, [row("axon-mapped", 100),
+                      row("axon-mapped", half, kind="bfloat16")],
+            "bfloat16 sums, bytes a second of float32's, mapped",
+            f"at least {limit}× with {vectors}", vectors)
+        assert found.met is met
+
+
+def test_bfloat16_has_no_target_without_avx2(compare):
+    assert compare["targets"].vectors("flags\t: fpu sse4_2\n") == "SSE4"
+    assert compare["targets"].half_types(table(compare, []), "SSE4") == []
 
 
 def torch_row(size, **usec):
@@ -165,7 +185,7 @@ def test_the_document_has_every_part(compare):
              "rows": [torch_row(8, neuron=4.0, gloo=400.0, fake=2.5)]}
     text = compare["document"].document(
         compare["cells"].medians(rows), "A machine", 3, {"mpich": "no\nluck"},
-        torch)
+        torch, "AVX2")
     for heading in ("Targets, near", "Targets, far", "2 ranks, near, float32",
                     "4 ranks, far, float32", "2 ranks, near, bfloat16",
                     "torch.distributed", "What did not run"):
@@ -180,7 +200,8 @@ def test_the_document_has_every_part(compare):
 
 def test_a_busy_machine_is_told_of(compare):
     cells = compare["cells"].medians([row("axon", 1, label="busy")])
-    text = compare["document"].document(cells, "A machine", 1, {}, None)
+    text = compare["document"].document(cells, "A machine", 1, {}, None,
+                                          "AVX2")
     assert "Nothing can be compared" in text
 
 
@@ -192,6 +213,9 @@ def test_each_rank_of_axon_is_a_process_and_rivals_start_themselves(compare):
     assert [(e.name, e.ranks) for e in entries[:2]] == [("axon", 2)] * 2
     names = {(entry.name, entry.ranks) for entry in entries}
     assert ("impi", 4) in names and ("mpich", 4) not in names
+    half = {entry.name for entry in entries
+            if any("bfloat16" in words for words in entry.commands)}
+    assert half == {"axon", "axon-mapped", "impi", "mpich5", "oneccl"}
 
 
 class Idle:
@@ -218,7 +242,7 @@ def test_a_program_that_fails_is_told_of(compare, tmp_path, monkeypatch):
     monkeypatch.setattr(rounds, "line_nanoseconds", lambda folder: 40)
     entry = compare["rivals"].Entry("bad", 2, (
         ("sh", "-c", "echo a,b,c,2,8,1,1,7; echo why >&2; exit 3"),))
-    rows, where, error = rounds.burst(tmp_path, entry, Idle(True))
+    _, rows, where, error = rounds.burst(tmp_path, entry, Idle(True))
     assert rows == [["a", "b", "c", "2", "8", "1", "1", "7"]]
     assert (where, error) == ("near", "why")
 
@@ -227,6 +251,71 @@ def test_a_program_that_hangs_is_ended(compare, tmp_path, monkeypatch):
     rounds = compare["rounds"]
     monkeypatch.setattr(rounds, "line_nanoseconds", lambda folder: 40)
     entry = compare["rivals"].Entry("hangs", 2, (("sleep", "100"),), limit=0.5)
-    rows, where, error = rounds.burst(tmp_path, entry, Idle(False))
+    _, rows, where, error = rounds.burst(tmp_path, entry, Idle(False))
     assert (rows, where) == ([], "busy")
     assert "did not end" in error
+
+
+def test_a_rival_that_is_not_there_is_told_of(compare, tmp_path, monkeypatch):
+    rounds = compare["rounds"]
+    monkeypatch.setattr(rounds, "line_nanoseconds", lambda folder: 40)
+    entry = compare["rivals"].Entry("gone", 2, (("/no/such/mpiexec",),))
+    one = rounds.burst(tmp_path, entry, Idle(True))
+    assert (one.rows, one.error) == ([], "/no/such/mpiexec is missing")
+
+
+def bursts_of(compare, placements, late=lambda: False):
+    """What one_round makes of entries, each with the labels of its runs in
+    turn (its last one again and again), by name; and how many runs it took."""
+    ran = {name: 0 for name in placements}
+
+    def run(entry):
+        labels = placements[entry.name]
+        label = labels[min(ran[entry.name], len(labels) - 1)]
+        ran[entry.name] += 1
+        error = "why" if label == "failed" else ""
+        return compare["rounds"].Burst(entry, [[entry.name]], label, error)
+
+    entries = [compare["rivals"].Entry(name, int(name[-1]), ())
+               for name in placements]
+    found = compare["rounds"].one_round(entries, run, late)
+    assert [one.entry for one in found] == entries[:len(found)]
+    return {one.entry.name: one.label for one in found}, ran
+
+
+def test_bursts_apart_from_their_round_are_run_again(compare):
+    found, ran = bursts_of(compare, {
+        "a2": ["near"], "b2": ["far", "far", "near"], "c2": ["near"],
+        "d2": ["busy", "near"], "e4": ["far"], "f4": ["mixed", "far"]})
+    assert found == {"a2": "near", "b2": "near", "c2": "near", "d2": "near",
+                     "e4": "far", "f4": "far"}
+    assert ran == {"a2": 1, "b2": 3, "c2": 1, "d2": 2, "e4": 1, "f4": 2}
+
+
+def test_bursts_are_run_again_a_few_times_and_then_left_out(compare):
+    found, ran = bursts_of(compare, {"a2": ["near"], "b2": ["near"],
+                                     "c2": ["far"], "d2": ["mixed"]})
+    assert found["c2"] == "far apart" and found["d2"] == "mixed"
+    assert ran["c2"] == ran["d2"] == 1 + compare["rounds"].AGAIN
+    cells = compare["cells"].medians([row("axon", 1, label=found["c2"])])
+    assert table(compare, [row("axon", 1, label=found["c2"])], "far").get(
+        "axon", "all_reduce", 2, 65536) is None and len(cells) == 1
+
+
+def test_what_failed_neither_counts_nor_is_run_again(compare):
+    found, ran = bursts_of(compare, {"a2": ["failed"], "b2": ["failed"],
+                                     "c2": ["far"]})
+    assert found["c2"] == "far"
+    assert ran == {"a2": 1, "b2": 1, "c2": 1}
+
+
+def test_a_round_without_a_placement_is_left_as_it_is(compare):
+    assert bursts_of(compare, {"a2": ["busy"], "b2": ["mixed"]})[1] == {
+        "a2": 1, "b2": 1}
+
+
+def test_a_round_ends_when_it_is_late(compare):
+    looks = iter([False, False, True] + 9 * [True])
+    found, _ = bursts_of(compare, {"a2": ["near"], "b2": ["far"],
+                                   "c2": ["far"]}, lambda: next(looks))
+    assert list(found) == ["a2", "b2"]
