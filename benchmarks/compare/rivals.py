@@ -126,10 +126,9 @@ def install(folder, libaxon):
     return failed
 
 
-def entries(folder, seconds):
-    """All programs, those of 2 ranks first and of these Axon. MPICH spins
-    through its time slices where ranks outnumber processors (8 ms a call), and
-    is left out there."""
+def started_by_mpi(folder, seconds):
+    """The rivals that come with a launcher. MPICH spins through its time slices
+    where ranks outnumber processors (8 ms a call), and is left out there."""
     root = (("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("PRTE_ALLOW_RUN_AS_ROOT", "1"),
             ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
             ("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"))
@@ -143,11 +142,6 @@ def entries(folder, seconds):
     def mpi(name, ranks, words, program, environment, kind="float32"):
         command = (*words, f"{folder}/{program}", name, str(seconds), kind)
         return Entry(name, ranks, (command,), environment)
-
-    def each(name, ranks, words, environment=(), axon=False):
-        return Entry(name, ranks, tuple(
-            tuple(word.format(rank=r, ranks=ranks, directory="{directory}")
-                  for word in words) for r in range(ranks)), environment, axon)
 
     hydra = f"{folder}/intel/bin/mpiexec.hydra"
     found = [
@@ -172,6 +166,17 @@ def entries(folder, seconds):
         for ranks in (2, 4):
             found.append(mpi("impi", ranks, (hydra, "-np", str(ranks)),
                              "mpi.impi", intel, kind))
+    return found
+
+
+def started_one_by_one(folder, seconds):
+    """Axon, the floor and the rivals whose ranks are started by themselves."""
+    def each(name, ranks, words, axon=False):
+        return Entry(name, ranks, tuple(
+            tuple(word.format(rank=r, ranks=ranks, directory="{directory}")
+                  for word in words) for r in range(ranks)), (), axon)
+
+    found = []
     for ranks in (2, 4):
         found.append(each("gloo", ranks, (
             f"{folder}/gloo", "gloo", str(seconds), "float32", "{rank}",
@@ -186,6 +191,13 @@ def entries(folder, seconds):
                 if ranks == 2:  # as mpirun does for the rivals
                     words = ("taskset", "-c", "{rank}", *words)
                 found.append(each(name, ranks, words, axon=True))
-    # Axon and the floor first: a run that is cut short has them.
+    return found
+
+
+def entries(folder, seconds):
+    """All programs, those of 2 ranks first and of these Axon and the floor: a
+    run that is cut short has them."""
+    found = [*started_by_mpi(folder, seconds),
+             *started_one_by_one(folder, seconds)]
     return sorted(found, key=lambda entry: (
         entry.ranks, not entry.axon, not entry.name.startswith("floor")))

@@ -47,6 +47,12 @@ constexpr SettingRow Bool(const char* name, bool Settings::*field,
 
 constexpr bool kAgree = true, kOwn = false;
 
+constexpr char kAlgoHelp[] =
+    "Algorithms to use or to leave out, in NCCL_ALGO's syntax, for example "
+    "allreduce:ring,tree;broadcast:^tree. Empty: the fastest. Floats of 8 and "
+    "16 bits and premultiplied sums need one that combines in rank order "
+    "(mesh, one_shot): where none is left, the call is refused.";
+
 constexpr SettingRow kRows[] = {
     Choice("AXON_LOG", &Settings::log, "warn", "none|error|warn|info|debug",
            kOwn, "What is written to standard error."),
@@ -97,13 +103,7 @@ constexpr SettingRow kRows[] = {
     Int("AXON_SPIN", &Settings::spin, "-1", -1, 1'000'000'000, kOwn,
         "Polls before a waiting thread yields its processor; -1: learned from "
         "the gaps between calls, 0 where ranks outnumber processors."),
-    Text(
-        "AXON_ALGO", &Settings::algo, "", kAgree,
-        "Algorithms to use or to leave out, in NCCL_ALGO's syntax, for "
-        "example allreduce:ring,tree;broadcast:^tree. Empty: the fastest. "
-        "Floats of 8 and 16 bits and premultiplied sums need one that combines "
-        "in rank order (mesh, one_shot): where none is left, the call is "
-        "refused."),
+    Text("AXON_ALGO", &Settings::algo, "", kAgree, kAlgoHelp),
     Bool("AXON_CHECK", &Settings::check, "0", kOwn,
          "Proves every plan before its first run, which takes time."),
     Text("AXON_CONF_FILE", &Settings::conf_file, "", kOwn,
