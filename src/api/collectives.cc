@@ -132,6 +132,9 @@ axonResult_t UnevenCall(CollectiveArgs args, const int64_t* counts,
   if (!status.ok()) return Refuse(status, comm);
   args.variant = CallVariant::kUneven;
   args.extra = HashOf(args.lengths);
+  for (int64_t length : args.lengths) {
+    args.count += static_cast<size_t>(length);  // refused below if negative
+  }
   return Call(std::move(args), type, op, comm, stream);
 }
 

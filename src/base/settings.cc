@@ -131,6 +131,11 @@ void Warn(std::vector<std::string>* warnings, std::string text) {
   if (warnings) warnings->push_back(std::move(text));
 }
 
+std::string UnreadableText(const std::string& path) {
+  return absl::StrFormat("the file '%s' cannot be read: %s (errno %d)", path,
+                         strerror(errno), errno);
+}
+
 // Adds the lines of `file` to `table` where a name is not there yet.
 absl::Status ReadFile(std::ifstream& file, const std::string& path,
                       Table* table, std::vector<std::string>* warnings) {
@@ -158,6 +163,10 @@ absl::Status ReadFile(std::ifstream& file, const std::string& path,
     // Of two lines with one name the later counts, as in a shell.
     if (!value.empty()) found[name] = {std::string(value), where};
   }
+  // A directory opens, but does not read.
+  if (file.bad()) {
+    return absl::InvalidArgumentError(UnreadableText(path));
+  }
   for (auto& [name, written] : found) {
     table->emplace(name, std::move(written));
   }
@@ -171,9 +180,8 @@ absl::Status ReadConfiguration(const std::string& home, Table* table,
     const std::string path = it->second.value;
     std::ifstream file(path);
     if (!file) {
-      return absl::InvalidArgumentError(
-          absl::StrFormat("AXON_CONF_FILE='%s' cannot be read: %s (errno %d)",
-                          path, strerror(errno), errno));
+      return absl::InvalidArgumentError("AXON_CONF_FILE: " +
+                                        UnreadableText(path));
     }
     return ReadFile(file, path, table, warnings);
   }
@@ -182,7 +190,12 @@ absl::Status ReadConfiguration(const std::string& home, Table* table,
   paths.push_back("/etc/axon.conf");
   for (const std::string& path : paths) {
     std::ifstream file(path);
-    if (!file) continue;
+    if (!file) {
+      if (errno != ENOENT && errno != ENOTDIR) {
+        Warn(warnings, UnreadableText(path) + "; it is ignored");
+      }
+      continue;
+    }
     RETURN_IF_ERROR(ReadFile(file, path, table, warnings));
     (*table)["AXON_CONF_FILE"] = {path, ""};
     break;

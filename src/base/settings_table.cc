@@ -87,7 +87,8 @@ constexpr SettingRow kRows[] = {
            "file in AXON_SHM_DIR without a name; auto tries both."),
     Text("AXON_SHM_DIR", &Settings::shm_dir, "/dev/shm", kOwn,
          "The directory of shared memory that is made as files."),
-    Size("AXON_ARENA_SIZE", &Settings::arena_size, "0", 0, 64 * kTiB, 1, kOwn,
+    Size("AXON_ARENA_SIZE", &Settings::arena_size, "0", 0, 64 * kTiB, 64 * kKiB,
+         kOwn,
          "Bytes of address space reserved for shared memory in a process; 0: "
          "as much as the machine has memory."),
     Size("AXON_OUTBOX_SIZE", &Settings::outbox_size, "2M", 256 * kKiB,

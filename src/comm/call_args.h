@@ -26,7 +26,7 @@ struct CollectiveArgs {
   ReduceOp op = ReduceOp::kSum;
   const void* in = nullptr;
   void* out = nullptr;
-  size_t count = 0;  // elements of a block
+  size_t count = 0;  // elements of a block; of all blocks if they are unequal
   int root = 0;
   double factor = 1;  // kPreMulSum
   // kPreMulSum with a scalar that is read when the call runs; else null.

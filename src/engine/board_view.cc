@@ -75,10 +75,11 @@ std::string Describe(const CallRecord& record) {
   const auto variant = static_cast<CallVariant>(record.variant.load(kRelaxed));
   if (variant == CallVariant::kSplit) return absl::StrCat(text, " of a split");
   if (variant == CallVariant::kUneven) {
-    return absl::StrCat(
-        text, " of unequal parts of ",
-        Name(static_cast<DataType>(record.type.load(kRelaxed))),
-        absl::StrFormat(" (counts' hash %016x)", record.extra.load(kRelaxed)));
+    const char* type = Name(static_cast<DataType>(record.type.load(kRelaxed)));
+    const uint64_t extra = record.extra.load(kRelaxed);
+    if (extra == 0) return absl::StrCat(text, " of unequal parts of ", type);
+    return absl::StrFormat("%s of unequal parts of %u %s (counts' hash %016x)",
+                           text, record.count.load(kRelaxed), type, extra);
   }
   absl::StrAppendFormat(
       &text, " of %u %s", record.count.load(kRelaxed),

@@ -29,7 +29,8 @@ struct Scene {
   size_t n;
 
   // Elements of a block where there is one a rank.
-  size_t block() const { return std::max<size_t>(n / 8, 1); }
+  static size_t BlockOf(size_t n) { return std::max<size_t>(n / 8, 1); }
+  size_t block() const { return BlockOf(n); }
   // Element i of the input of `from`.
   static double In(int from, size_t i) {
     return 1000.0 * from + static_cast<double>(i % 991);
@@ -43,7 +44,8 @@ struct Scene {
   }
 };
 
-// A call, its name in errors (%u: the count), and whether what it left is right
+// A call, its name in errors (%: the count; +1: the sum of unequal parts, the
+// last of which has 1 element), and whether what it left is right
 // where it returned: only calls that may return without having seen the others
 // have something to check.
 struct Move {
@@ -108,7 +110,9 @@ Move AllGather() {
 }
 
 Move AllGatherOfParts(int64_t last) {
-  return {"all_gather of unequal parts of float64", [=](const Scene& s) {
+  return {absl::StrCat("all_gather of unequal parts of +", last,
+                       " float64 (counts"),
+          [=](const Scene& s) {
             std::vector<int64_t> counts(static_cast<size_t>(s.ranks),
                                         static_cast<int64_t>(s.block()));
             counts.back() = last;
@@ -238,6 +242,11 @@ TEST_P(MismatchTest, IsAnErrorOnEveryRankThatNamesBothCalls) {
     std::string all = text;
     if (const size_t at = all.find('%'); at != std::string::npos) {
       all.replace(at, 1, absl::StrCat(n));
+    }
+    if (const size_t at = all.find('+'); at != std::string::npos) {
+      const size_t last = static_cast<size_t>(all[at + 1] - '0');
+      const size_t others = static_cast<size_t>(ranks - 1);
+      all.replace(at, 2, absl::StrCat(others * Scene::BlockOf(n) + last));
     }
     return all;
   };

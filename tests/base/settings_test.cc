@@ -106,6 +106,9 @@ TEST_F(SettingsTest, ErrorsNameVariableValueAndRange) {
   EXPECT_EQ(Error({{"AXON_OUTBOX_SIZE", "100K"}}),
             "AXON_OUTBOX_SIZE='100K' is not allowed; it takes 256K to 64M, a "
             "multiple of 64K");
+  EXPECT_EQ(Error({{"AXON_ARENA_SIZE", "1K"}}),
+            "AXON_ARENA_SIZE='1K' is not allowed; it takes 0 to 65536G, a "
+            "multiple of 64K");
   EXPECT_THAT(Error({{"AXON_CHECK", "2"}}), HasSubstr("0 or 1"));
 }
 
@@ -170,6 +173,9 @@ TEST_F(SettingsTest, FileErrorsNameFileAndLine) {
   EXPECT_THAT(Error({{"AXON_CONF_FILE", nested}}), HasSubstr(nested + ":1"));
   EXPECT_THAT(Error({{"AXON_CONF_FILE", home_ + "/absent"}}),
               AllOf(HasSubstr("/absent'"), HasSubstr("No such file")));
+  EXPECT_THAT(Error({{"AXON_CONF_FILE", home_}}),
+              AllOf(HasSubstr("'" + home_ + "' cannot be read"),
+                    HasSubstr("Is a directory")));
 }
 
 TEST_F(SettingsTest, DigestHoldsWhatMustAgreeAndNothingElse) {
