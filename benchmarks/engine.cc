@@ -113,7 +113,7 @@ void BM_Operation(benchmark::State& state) {
   BoardRun::Setup setup;
   setup.plan = &plan;
   setup.call = SumOf(in, out);
-  setup.Sign(SignatureOf(setup.call));
+  setup.signature = SignatureOf(setup.call);
   setup.cutting = Cut(1, 4, 1, 32768);
   for (auto _ : state) {
     run.Start(setup);
@@ -187,7 +187,7 @@ void BM_TwoThreadsPlan(benchmark::State& state) {
       BoardRun::Setup setup;
       setup.plan = &plan;
       setup.call = SumOf(in, out);
-      setup.Sign(SignatureOf(setup.call));
+      setup.signature = SignatureOf(setup.call);
       setup.cutting =
           Cut(elements, 4, plan.cuts, MaxPieceBytes(plan, kOutbox, 32768));
       setup.outbox_memory = boards.outbox(me);

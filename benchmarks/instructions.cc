@@ -3,14 +3,15 @@
 // under callgrind, which counts them exactly and alike every time:
 //
 //   valgrind --tool=callgrind --separate-threads=yes
-//            --toggle-collect=axonAllReduce --callgrind-out-file=calls
-//            build/release/bin/instructions 200
+//            --toggle-collect=axonAllReduce --toggle-collect='axon::Board::Wake*'
+//            --callgrind-out-file=calls build/release/bin/instructions 200
 //   grep totals calls-01
 //
 // Two ranks are threads of this process. The second waits in every call,
 // asleep, before the first one enters it; so the first never waits, and what is
-// counted for its thread is the whole call and the waking of the other (some 70
-// instructions), times the number of calls.
+// counted for its thread, times the number of calls, is the whole call without
+// the waking of the other, which the second toggle takes out. (The first call
+// of all costs some thousand instructions more.)
 #include <unistd.h>
 
 #include <atomic>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The communication calls: arguments to values, checked, submitted.
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -47,18 +46,18 @@ absl::Status SetOp(const axonComm& comm, int op, CollectiveArgs* args) {
   return absl::OkStatus();
 }
 
-// Not a number: every number may come from a caller.
-constexpr std::nullopt_t kNoOp = std::nullopt;
+// Of collectives that combine nothing: as CollectiveArgs has it.
+constexpr int kNoOp = axonSum;
 
 // Fills in type and operator, checks, submits.
-axonResult_t Call(CollectiveArgs args, int type, std::optional<int> op,
-                  axonComm_t comm, axonStream_t stream) {
+axonResult_t Call(CollectiveArgs args, int type, int op, axonComm_t comm,
+                  axonStream_t stream) {
   absl::Status status = CheckHandle(comm);
   if (!status.ok()) return Refuse(status);
   Inside inside(*comm);
   if (stream != nullptr) status = CheckHandle(stream);
   if (status.ok()) status = SetType(type, &args);
-  if (status.ok() && op.has_value()) status = SetOp(*comm, *op, &args);
+  if (status.ok()) status = SetOp(*comm, op, &args);
   if (status.ok()) {
     status = CheckCollective(args, comm->comm->size(), comm->comm->rank());
   }
@@ -79,20 +78,46 @@ CollectiveArgs Args(Collective collective, const void* in, void* out,
 
 constexpr auto kNumPlainOps = static_cast<unsigned>(axonBitXor) + 1;
 
-// A collective of equal parts.
-axonResult_t EvenCall(Collective collective, const void* in, void* out,
-                      size_t count, int type, std::optional<int> op, int root,
-                      axonComm_t comm, axonStream_t stream) {
-  const auto plain_op = static_cast<unsigned>(op.value_or(axonSum));
-  if (stream == nullptr && IsHandle(comm) && !InForkedChild() &&
-      static_cast<unsigned>(type) < axonNumTypes && plain_op < kNumPlainOps) {
-    const CallShape shape{collective, static_cast<DataType>(type),
-                          static_cast<ReduceOp>(plain_op), root, count};
-    if (const auto result = SubmitQuickly(*comm, shape, in, out)) {
-      return *result;
+// The long way, kept apart from the few instructions of the short one.
+[[gnu::noinline]] axonResult_t EvenCallElse(Collective collective,
+                                            const void* in, void* out,
+                                            size_t count, int type, int op,
+                                            int root, axonComm_t comm,
+                                            axonStream_t stream) {
+  return Call(Args(collective, in, out, count, root), type, op, comm, stream);
+}
+
+// A blocking collective of equal parts whose numbers are in range: the short
+// way if it is open, else the long one.
+[[gnu::noinline]] axonResult_t EvenCallHere(axonComm& comm, CallShape shape,
+                                            const void* in, void* out) {
+  if (MayGoShortWay()) {
+    Inside inside(comm);
+    Communicator& c = *comm.comm;
+    if (Recipe* const recipe = c.QuickRecipe(shape, in, out)) {
+      const Poll poll = c.RunQuickly(*recipe, in, out);
+      return poll == Poll::kReady ? axonSuccess
+                                  : EndQuickly(comm, *recipe, poll);
     }
   }
-  return Call(Args(collective, in, out, count, root), type, op, comm, stream);
+  return EvenCallElse(
+      shape.collective(), in, out, shape.count, static_cast<int>(shape.type()),
+      static_cast<int>(shape.op()), shape.root(), &comm, nullptr);
+}
+
+// A collective of equal parts. Small, since every one has it.
+axonResult_t EvenCall(Collective collective, const void* in, void* out,
+                      size_t count, int type, int op, int root, axonComm_t comm,
+                      axonStream_t stream) {
+  if (stream == nullptr && IsHandle(comm) && !InForkedChild() &&
+      static_cast<unsigned>(type) < axonNumTypes &&
+      static_cast<unsigned>(op) < kNumPlainOps) {
+    return EvenCallHere(*comm,
+                        {collective, static_cast<DataType>(type),
+                         static_cast<ReduceOp>(op), root, count},
+                        in, out);
+  }
+  return EvenCallElse(collective, in, out, count, type, op, root, comm, stream);
 }
 
 uint64_t HashOf(const std::vector<int64_t>& numbers) {
@@ -122,7 +147,7 @@ absl::Status SetParts(const int64_t* counts, const int64_t* displs, int ranks,
 }
 
 axonResult_t UnevenCall(CollectiveArgs args, const int64_t* counts,
-                        const int64_t* displs, int type, std::optional<int> op,
+                        const int64_t* displs, int type, int op,
                         axonComm_t comm, axonStream_t stream) {
   absl::Status status = CheckHandle(comm);
   if (!status.ok()) return Refuse(status);

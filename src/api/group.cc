@@ -45,15 +45,6 @@ struct OpenGroup {
 // Of its own thread: groups are per thread.
 thread_local OpenGroup group;
 
-// What every call asks about its thread. Initial-exec, so that asking costs two
-// instructions and no call; so small that a library opened late has room for
-// it.
-struct CallState {
-  int depth = 0;  // of open groups
-  int64_t next_timeout_ms = -1;
-};
-[[gnu::tls_model("initial-exec")]] constinit thread_local CallState call_state;
-
 absl::Status RunInits(std::vector<std::function<absl::Status()>> inits) {
   std::vector<absl::Status> results(inits.size());
   std::vector<std::thread> threads;
@@ -105,7 +96,7 @@ int64_t TimeoutOfThisCall() {
 
 }  // namespace
 
-bool InGroup() { return call_state.depth > 0; }
+constinit thread_local CallState call_state;
 
 absl::Status CheckUnused(const axonComm* comm) {
   for (const Pending& call : group.calls) {
@@ -164,16 +155,10 @@ axonResult_t Submit(axonComm* comm, CollectiveArgs args, axonStream* stream) {
   return axonSuccess;
 }
 
-std::optional<axonResult_t> SubmitQuickly(axonComm& comm,
-                                          const CallShape& shape,
-                                          const void* in, void* out) {
-  using Outcome = Communicator::Quick::Outcome;
-  if (InGroup() || call_state.next_timeout_ms >= 0) return std::nullopt;
-  Inside inside(comm);
-  const Communicator::Quick quick = comm.comm->RunQuickly(shape, in, out);
-  if (quick.outcome == Outcome::kDone) return axonSuccess;
-  if (quick.outcome == Outcome::kRefused) return std::nullopt;
-  CollectiveTask task(*comm.comm, quick);
+axonResult_t EndQuickly(axonComm& comm, const Recipe& recipe, Poll poll) {
+  const Communicator::Started started = comm.comm->StepQuickly(recipe, poll);
+  if (started.work == nullptr) return axonSuccess;
+  CollectiveTask task(*comm.comm, started);
   return ToResult(RunBlocking(task), &comm);
 }
 

@@ -5,15 +5,24 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "api/handles.h"
 #include "comm/tasks.h"
 
 namespace axon {
 
+// What every call asks about its thread. Initial-exec, so that asking costs two
+// instructions and no call; so small that a library opened late has room for
+// it.
+struct CallState {
+  int depth = 0;                 // of open groups
+  int64_t next_timeout_ms = -1;  // see TakeCallTimeout
+};
+[[gnu::tls_model(
+    "initial-exec")]] extern constinit thread_local CallState call_state;
+
 // True between GroupStart and GroupEnd on this thread.
-bool InGroup();
+inline bool InGroup() { return call_state.depth > 0; }
 // Whether it may be destroyed: no call that this thread's group holds needs it.
 absl::Status CheckUnused(const axonComm* comm);
 absl::Status CheckUnused(const axonStream* stream);
@@ -29,12 +38,13 @@ axonResult_t Refuse(const absl::Status& status, axonComm* comm = nullptr);
 
 // The caller is Inside(*comm).
 axonResult_t Submit(axonComm* comm, CollectiveArgs args, axonStream* stream);
-// A blocking collective that goes the short way: not in a group, without a
-// limit of its own, of a shape that the communicator has seen. Nullopt: it
-// cannot, and nothing was done. `comm` is a live handle.
-std::optional<axonResult_t> SubmitQuickly(axonComm& comm,
-                                          const CallShape& shape,
-                                          const void* in, void* out);
+// Whether a call of this thread may go the short way: it is neither in a group
+// nor has a limit of its own.
+inline bool MayGoShortWay() {
+  return !InGroup() && call_state.next_timeout_ms < 0;
+}
+// Waits for the end of a call that goes the short way and stands at `poll`.
+axonResult_t EndQuickly(axonComm& comm, const Recipe& recipe, Poll poll);
 axonResult_t Submit(axonComm* comm, absl::Span<const MessageArgs> messages,
                     axonStream* stream);
 // Creation of a communicator: at once, or on a thread of its own at GroupEnd.

@@ -11,11 +11,11 @@
 #include "base/status.h"
 
 namespace axon {
+
+constinit std::atomic<bool> forked{false};
+
 namespace {
 
-// Set in the child by fork's handler, read by every call; relaxed: the child
-// has one thread.
-std::atomic<bool> forked{false};
 // The process once it exists; release and acquire: its contents.
 std::atomic<Process*> process_made{nullptr};
 
@@ -71,8 +71,6 @@ absl::StatusOr<Process*> MakeProcess() {
 }
 
 }  // namespace
-
-bool InForkedChild() { return forked.load(std::memory_order_relaxed); }
 
 absl::StatusOr<Process*> TheProcess() {
   if (InForkedChild()) {

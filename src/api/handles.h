@@ -75,8 +75,11 @@ bool IsHandle(const T* handle) {
 // The process, made at first use; every later failure is the first one again.
 // In a child of fork it is refused.
 absl::StatusOr<Process*> TheProcess();
+// Set in the child by fork's handler, read by every call; relaxed: the child
+// has one thread.
+extern constinit std::atomic<bool> forked;
 // True in a child of fork of a process that has used the library.
-bool InForkedChild();
+inline bool InForkedChild() { return forked.load(std::memory_order_relaxed); }
 
 absl::Status CheckHandle(const axonComm* comm);
 // As long as this lives the communicator does: for what may be called while

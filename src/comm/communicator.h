@@ -107,19 +107,33 @@ class Communicator {
   // end by the caller.
   absl::StatusOr<Work*> Start(const CollectiveArgs& args);
 
-  // A collective that runs on the thread that makes it, if its shape has been
-  // seen and nothing is queued: checks the buffers, takes the ticket, steps.
-  struct Quick {
-    enum class Outcome {
-      kRefused,  // nothing was done: make the call the long way
-      kDone,
-      kStarted,  // step `work` on; its ticket is `ticket`
-    };
-    Outcome outcome = Outcome::kRefused;
+  // The short way of a collective on the thread that makes it. Its recipe, if
+  // its shape has been seen, nothing is queued and the buffers are right; else
+  // null: make the call the long way.
+  Recipe* QuickRecipe(const CallShape& shape, const void* in, void* out) {
+    // Idle: whatever ran on another thread has ended, and only this thread
+    // makes calls; so what belongs to the thread whose turn it is is this
+    // thread's, and a call that ends at once needs no ticket.
+    if (!collectives_.idle()) return nullptr;
+    Recipe& recipe = recipes_.At(shape);
+    return recipe.shape == shape && recipe.Fit(in, out) && !failed() ? &recipe
+                                                                     : nullptr;
+  }
+  // Starts and steps it; if that does not end it, it stands somewhere.
+  Poll RunQuickly(Recipe& recipe, const void* in, void* out) {
+    NoteMade();
+    return recipe.on_lines
+               ? line_run_.Run(recipe.line, static_cast<const std::byte*>(in),
+                               static_cast<std::byte*>(out))
+               : RunBoardQuickly(recipe, in, out);
+  }
+  // Steps it from where it stands for as long as it usually takes; what is left
+  // to be stepped then, and its ticket. Null: nothing.
+  struct Started {
     Work* work = nullptr;
     uint64_t ticket = 0;
   };
-  Quick RunQuickly(const CallShape& shape, const void* in, void* out);
+  Started StepQuickly(const Recipe& recipe, Poll poll);
   // Says on the control page that this rank has made a call.
   void NoteMade() {
     std::atomic<uint32_t>& made = board_->mine().calls_made;
@@ -170,6 +184,7 @@ class Communicator {
   void SetParts(const CollectiveArgs& args, CollectiveCall* call);
   absl::StatusOr<Work*> StartBy(Recipe& recipe, const void* in, void* out,
                                 double factor);
+  Poll RunBoardQuickly(Recipe& recipe, const void* in, void* out);
   absl::Status LeaseOutbox();
   absl::StatusOr<std::byte*> AllocateKept(size_t bytes);
   // The all-gather of a split.
@@ -207,6 +222,7 @@ class Communicator {
   bool on_lines_ = false;  // the running call is line_run_
   PlanCache plans_;
   RecipeCache recipes_;
+  Started started_;     // the call of RunQuickly
   Recipe rare_recipe_;  // of a call whose recipe is not kept
   std::vector<int64_t> lengths_, offsets_;
 

@@ -16,16 +16,15 @@ namespace {
 constexpr int kSpins = 64;
 constexpr int kYields = 16;
 
-// The type of the run is known: no virtual calls. `spins` may be 0.
+// The type of the run is known: no virtual calls.
 template <typename Run>
-Poll StepShortly(Run& run, int spins) {
-  Poll poll = run.Run::Step();
+Poll StepShortly(Run& run, Poll poll, int spins) {
   for (int i = 0; i < spins && poll == Poll::kPending; ++i) {
     CpuPause();
     poll = run.Run::Step();
   }
-  if (spins > 0) return poll;
-  for (int i = 0; i < kYields && poll == Poll::kPending; ++i) {
+  const int yields = spins > 0 ? 0 : kYields;
+  for (int i = 0; i < yields && poll == Poll::kPending; ++i) {
     sched_yield();
     poll = run.Run::Step();
   }
@@ -34,40 +33,33 @@ Poll StepShortly(Run& run, int spins) {
 
 }  // namespace
 
-Communicator::Quick Communicator::RunQuickly(const CallShape& shape,
-                                             const void* in, void* out) {
-  // Idle: whatever ran on another thread has ended, and only this thread makes
-  // calls; so what belongs to the thread whose turn it is is this thread's.
-  if (!collectives_.idle()) return {};
-  Recipe& recipe = recipes_.At(shape);
-  if (recipe.shape != shape ||
-      !recipe.Fit(static_cast<const std::byte*>(in),
-                  static_cast<const std::byte*>(out)) ||
-      failed()) {
-    return {};
+Poll Communicator::RunBoardQuickly(Recipe& recipe, const void* in, void* out) {
+  const absl::Status status =
+      SetBuffers(recipe, static_cast<const std::byte*>(in),
+                 static_cast<std::byte*>(out), 1);
+  if (!status.ok()) {
+    // The others may have what this rank lacks: they must not wait for it.
+    board_->Fail(status);
+    return Poll::kFailed;
   }
-  const auto* from = static_cast<const std::byte*>(in);
-  auto* const to = static_cast<std::byte*>(out);
-  Work* work = &line_run_;
-  if (!recipe.on_lines) {
-    if (!SetBuffers(recipe, from, to, 1).ok()) return {};
-    work = &board_run_;
-  }
-  const uint64_t ticket = collectives_.Take();
-  NoteMade();
+  board_run_.Start(recipe.setup);
+  return board_run_.BoardRun::Step();
+}
+
+Communicator::Started Communicator::StepQuickly(const Recipe& recipe,
+                                                Poll poll) {
   const int spins = std::min(wait_policy_.spins, kSpins);
   on_lines_ = recipe.on_lines;
-  Poll poll;
+  Work* work = nullptr;
   if (on_lines_) {
-    line_run_.Start(recipe.line, from, to);
-    poll = StepShortly(line_run_, spins);
+    poll = StepShortly(line_run_, poll, spins);
+    work = &line_run_;
   } else {
-    board_run_.Start(recipe.setup);
-    poll = StepShortly(board_run_, spins);
+    poll = StepShortly(board_run_, poll, spins);
+    work = &board_run_;
   }
-  if (poll != Poll::kReady) return {Quick::Outcome::kStarted, work, ticket};
-  Done(collectives_);
-  return {Quick::Outcome::kDone};
+  if (poll == Poll::kReady) return {};
+  return {work, collectives_.Take()};
 }
 
 }  // namespace axon

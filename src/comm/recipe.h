@@ -28,6 +28,10 @@ struct CallShape {
         count(elements) {}
 
   bool operator==(const CallShape&) const = default;
+  Collective collective() const { return static_cast<Collective>(kind & 255); }
+  DataType type() const { return static_cast<DataType>(kind >> 8 & 255); }
+  ReduceOp op() const { return static_cast<ReduceOp>(kind >> 16 & 255); }
+  int root() const { return static_cast<int>(kind >> 32); }
 
   uint64_t kind = ~uint64_t{0};
   size_t count = 0;
@@ -48,13 +52,13 @@ struct alignas(kCacheLine) Recipe {
   bool map_in_place = false;  // even those of a call in place
   bool stages = false;        // if they are not, the outbox is needed
 
-  bool InPlace(const std::byte* in, const std::byte* out) const {
+  bool InPlace(const void* in, const void* out) const {
     return in_place_possible &&
            reinterpret_cast<uintptr_t>(out) - reinterpret_cast<uintptr_t>(in) ==
                static_cast<uintptr_t>(in_place_shift);
   }
   // Whether there are buffers, apart or exactly in place.
-  bool Fit(const std::byte* in, const std::byte* out) const {
+  bool Fit(const void* in, const void* out) const {
     if ((in == nullptr && in_bytes > 0) || (out == nullptr && out_bytes > 0)) {
       return false;
     }
@@ -69,13 +73,16 @@ class RecipeCache {
  public:
   // Where the shape's recipe is, if it is anywhere.
   Recipe& At(const CallShape& shape) {
+    if (latest_->shape == shape) return *latest_;
     const uint64_t mixed =
         (shape.count ^ shape.kind << 20) * 0x9e3779b97f4a7c15ULL;
-    return recipes_[mixed >> 60];
+    latest_ = &recipes_[mixed >> 60];
+    return *latest_;
   }
 
  private:
   std::array<Recipe, 16> recipes_;
+  Recipe* latest_ = recipes_.data();
 };
 
 }  // namespace axon

@@ -142,7 +142,7 @@ absl::Status Communicator::MakeSetup(const CollectiveArgs& args,
   BoardRun::Setup& setup = recipe->setup;
   setup.plan = found.plan;
   setup.call = call;
-  setup.Sign(SignatureOf(args));
+  setup.signature = SignatureOf(args);
   setup.cutting =
       Cut(length, element, found.plan->cuts,
           MaxPieceBytes(*found.plan, outbox_.size(), kPreferredPiece));

@@ -52,7 +52,7 @@ CollectiveTask::CollectiveTask(Communicator& comm, CollectiveArgs args,
 }
 
 CollectiveTask::CollectiveTask(Communicator& comm,
-                               const Communicator::Quick& started)
+                               const Communicator::Started& started)
     : CallTask(comm, -1),
       ticket_(started.ticket),
       work_(started.work),

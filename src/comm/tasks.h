@@ -64,7 +64,7 @@ class CollectiveTask final : public CallTask {
   CollectiveTask(Communicator& comm, CollectiveArgs args,
                  int64_t timeout_ms = -1);
   // Goes on with what the communicator has run quickly so far.
-  CollectiveTask(Communicator& comm, const Communicator::Quick& started);
+  CollectiveTask(Communicator& comm, const Communicator::Started& started);
 
   Poll Step() override;
   bool TookStep() override;

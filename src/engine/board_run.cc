@@ -35,7 +35,7 @@ void BoardRun::Start(const Setup& setup) {
   iteration_ = op_ = 0;
   drained_ = 0;
   outbox_slice_ = -1;
-  view_.NextCall(setup.signature, setup.digest);
+  view_.NextCall(setup.signature);
   const size_t total =
       setup.outbox_memory == nullptr ? 0 : SlicesOf(setup.plan->me).total();
   // My line of kCallLines calls ago must have been read by all; so must what my

@@ -34,17 +34,11 @@ class BoardRun final : public Work {
     const Plan* plan = nullptr;
     CollectiveCall call;
     Signature signature;
-    uint64_t digest = 0;  // of the signature
     Cutting cutting;
     std::byte* outbox_memory = nullptr;
     uint64_t outbox_offset = 0;
     bool mapped_reads = false;
     std::byte* scratch = nullptr;
-
-    void Sign(const Signature& call_signature) {
-      signature = call_signature;
-      digest = Digest(call_signature);
-    }
   };
   // Whether the call writes to the outbox.
   static bool Stages(const Setup& setup, const Board& board);

@@ -23,10 +23,9 @@ CallRecord& RecordOf(Block& block, uint32_t call) {
 const CallRecord* LastCall(Block& block) {
   const CallRecord* last = nullptr;
   for (const CallRecord& record : block.records) {
-    if (record.call.load(kRelaxed) == 0) continue;
+    if (record.call() == 0) continue;
     if (last == nullptr ||
-        static_cast<int32_t>(record.call.load(kRelaxed) -
-                             last->call.load(kRelaxed)) > 0) {
+        static_cast<int32_t>(record.call() - last->call()) > 0) {
       last = &record;
     }
   }
@@ -39,58 +38,51 @@ std::string BusyWith(const Block& block) {
   return text.empty() ? text : absl::StrCat(", behind ", text);
 }
 
-// One round of a 64-bit multiply-and-fold.
-uint64_t Fold(uint64_t a, uint64_t b) {
-  __extension__ using Wide = unsigned __int128;
-  const auto product = static_cast<Wide>(a) * b;
-  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+// The parts of Signature::kind.
+constexpr int kCollectiveAt = 56, kTypeAt = 48, kOpAt = 40, kVariantAt = 32;
+
+uint64_t Packed(uint64_t part, int at) { return part << at; }
+template <typename T>
+T Unpacked(uint64_t kind, int at) {
+  return static_cast<T>(static_cast<uint8_t>(kind >> at));
 }
 
 }  // namespace
 
-uint64_t Digest(const Signature& s) {
-  const uint64_t kind = (static_cast<uint64_t>(s.collective) << 56) |
-                        (static_cast<uint64_t>(s.type) << 48) |
-                        (static_cast<uint64_t>(s.op) << 40) |
-                        (static_cast<uint64_t>(s.variant) << 32) |
-                        (static_cast<uint32_t>(s.root) & 0xffffffffULL);
-  return s.extra ^
-         Fold(kind ^ 0x9e3779b97f4a7c15ULL, s.count ^ 0xd1b54a32d192ed03ULL);
-}
-
-uint32_t Mix(uint32_t rolling, uint64_t digest) {
-  // The hash rolls over the calls, so that a mismatch that nobody could see
-  // (two roots that only send) is seen at the next call.
-  const uint64_t y =
-      Fold(digest ^ 0x8bb84b93962eacc9ULL, rolling ^ 0x2d358dccaa6c78a5ULL);
-  return static_cast<uint32_t>(y ^ (y >> 32));
-}
+Signature::Signature(uint8_t collective, uint8_t type, uint8_t op, int32_t root,
+                     uint64_t count, uint64_t extra, CallVariant variant)
+    : kind(Packed(collective, kCollectiveAt) | Packed(type, kTypeAt) |
+           Packed(op, kOpAt) |
+           Packed(static_cast<uint8_t>(variant), kVariantAt) |
+           static_cast<uint32_t>(root)),
+      count(count),
+      extra(extra),
+      digest(extra ^ Fold(kind ^ 0x9e3779b97f4a7c15ULL,
+                          count ^ 0xd1b54a32d192ed03ULL)) {}
 
 std::string Describe(const CallRecord& record) {
-  const auto collective =
-      static_cast<Collective>(record.collective.load(kRelaxed));
-  std::string text = absl::StrFormat("call %u, %s", record.call.load(kRelaxed),
-                                     Name(collective));
+  const uint64_t kind = record.kind.load(kRelaxed);
+  const uint64_t count = record.count.load(kRelaxed);
+  const auto collective = Unpacked<Collective>(kind, kCollectiveAt);
+  std::string text =
+      absl::StrFormat("call %u, %s", record.call(), Name(collective));
   if (collective == Collective::kBarrier) return text;
-  const auto variant = static_cast<CallVariant>(record.variant.load(kRelaxed));
+  const auto variant = Unpacked<CallVariant>(kind, kVariantAt);
   if (variant == CallVariant::kSplit) return absl::StrCat(text, " of a split");
+  const char* type = Name(Unpacked<DataType>(kind, kTypeAt));
   if (variant == CallVariant::kUneven) {
-    const char* type = Name(static_cast<DataType>(record.type.load(kRelaxed)));
     const uint64_t extra = record.extra.load(kRelaxed);
     if (extra == 0) return absl::StrCat(text, " of unequal parts of ", type);
     return absl::StrFormat("%s of unequal parts of %u %s (counts' hash %016x)",
-                           text, record.count.load(kRelaxed), type, extra);
+                           text, count, type, extra);
   }
-  absl::StrAppendFormat(
-      &text, " of %u %s", record.count.load(kRelaxed),
-      Name(static_cast<DataType>(record.type.load(kRelaxed))));
+  absl::StrAppendFormat(&text, " of %u %s", count, type);
   if (collective == Collective::kAllReduce ||
       collective == Collective::kReduce ||
       collective == Collective::kReduceScatter) {
-    absl::StrAppend(&text, ", ",
-                    Name(static_cast<ReduceOp>(record.op.load(kRelaxed))));
+    absl::StrAppend(&text, ", ", Name(Unpacked<ReduceOp>(kind, kOpAt)));
   }
-  const int root = record.root.load(kRelaxed);
+  const auto root = static_cast<int32_t>(static_cast<uint32_t>(kind));
   if (root >= 0) absl::StrAppend(&text, ", root ", root);
   return text;
 }
@@ -99,7 +91,7 @@ std::string DescribeState(const Board& board, int rank) {
   Block& block = board.block(rank);
   const CallRecord* last = LastCall(block);
   if (last == nullptr) return "has made no collective call" + BusyWith(block);
-  const uint32_t call = last->call.load(kRelaxed);
+  const uint32_t call = last->call();
   const uint64_t progress = block.progress.load(std::memory_order_acquire);
   const uint32_t made = block.calls_made.load(kRelaxed);
   const bool waits = last->began_ns.load(kRelaxed) != 0;
@@ -124,32 +116,8 @@ std::string DescribeState(const Board& board, int rank) {
 }
 
 BoardView::BoardView(Board& board, uint64_t calls)
-    : board_(board),
-      calls_(calls),
-      call_(static_cast<uint32_t>(calls)),
-      floor_(call_) {
-  peers_.assign(static_cast<size_t>(board.ranks()), Peer{Count(call_ + 1, 0)});
-}
-
-void BoardView::NextCall(const Signature& s, uint64_t digest) {
-  ++calls_;
-  ++call_;
-  hash_ = Mix(hash_, digest);
-  waiting_for_ = known_waiting_for_ = -1;
-  if (call_ % kCallsToPublish == 0) Store(Count(call_, 0));
-  // Relaxed, all: the line's release makes them visible to whoever reads it;
-  // a reader of a dump may see a mixture.
-  CallRecord& record = RecordOf(board_.mine(), call_);
-  record.count.store(s.count, kRelaxed);
-  record.extra.store(s.extra, kRelaxed);
-  record.began_ns.store(0, kRelaxed);
-  record.call.store(call_, kRelaxed);
-  record.hash.store(hash_, kRelaxed);
-  record.root.store(s.root, kRelaxed);
-  record.collective.store(s.collective, kRelaxed);
-  record.type.store(s.type, kRelaxed);
-  record.op.store(s.op, kRelaxed);
-  record.variant.store(static_cast<uint8_t>(s.variant), kRelaxed);
+    : board_(board), calls_(calls), word_(calls << 32), floor_(call()) {
+  peers_.assign(static_cast<size_t>(board.ranks()), Peer{Count(call() + 1, 0)});
 }
 
 Poll BoardView::LookForFinished(uint32_t call) {
@@ -178,42 +146,53 @@ bool BoardView::SeenFinished(int rank, uint32_t call) {
   return Reached(peer.count, target);
 }
 
+Poll BoardView::NoLine(int rank) {
+  // acquire: of a mismatch, the record.
+  const uint64_t word =
+      board_.block(rank).lines[slot()].word.load(std::memory_order_acquire);
+  if (word == word_ || static_cast<uint32_t>(word >> 32) != call()) {
+    waiting_for_ = rank;
+    return Poll::kPending;
+  }
+  FailMismatch(rank, static_cast<uint32_t>(word));
+  return Poll::kFailed;
+}
+
 void BoardView::FailMismatch(int rank, uint32_t their_hash) {
   // The first call that differs is the one to name: hashes roll.
   Block& mine = board_.mine();
   Block& theirs = board_.block(rank);
-  uint32_t call = call_;
+  uint32_t first = call();
   for (uint32_t back = 1; back < kCallLines; ++back) {
-    const CallRecord& a = RecordOf(mine, call_ - back);
-    const CallRecord& b = RecordOf(theirs, call_ - back);
-    if (a.call.load(kRelaxed) != call_ - back ||
-        b.call.load(kRelaxed) != call_ - back ||
-        a.hash.load(kRelaxed) == b.hash.load(kRelaxed)) {
+    const CallRecord& a = RecordOf(mine, call() - back);
+    const CallRecord& b = RecordOf(theirs, call() - back);
+    if (a.call() != call() - back || b.call() != call() - back ||
+        a.hash() == b.hash()) {
       break;
     }
-    call = call_ - back;
+    first = call() - back;
   }
   board_.Fail(absl::FailedPreconditionError(absl::StrFormat(
       "ranks disagree: %s made %s, but %s made %s (hash %08x against %08x); "
       "all ranks must make the same calls in the same order",
-      board_.Describe(board_.me()), axon::Describe(RecordOf(mine, call)),
-      board_.Describe(rank), axon::Describe(RecordOf(theirs, call)), hash_,
+      board_.Describe(board_.me()), axon::Describe(RecordOf(mine, first)),
+      board_.Describe(rank), axon::Describe(RecordOf(theirs, first)), hash(),
       their_hash)));
 }
 
 void BoardView::NoteWaiting() {
-  std::atomic<uint64_t>& began = RecordOf(board_.mine(), call_).began_ns;
+  std::atomic<uint64_t>& began = RecordOf(board_.mine(), call()).began_ns;
   if (began.load(kRelaxed) == 0) {
     began.store(static_cast<uint64_t>(NowNs()), kRelaxed);
   }
 }
 
 void BoardView::NoteDone() {
-  RecordOf(board_.mine(), call_).began_ns.store(0, kRelaxed);
+  RecordOf(board_.mine(), call()).began_ns.store(0, kRelaxed);
 }
 
 std::string BoardView::DescribeCall() const {
-  return axon::Describe(RecordOf(board_.mine(), call_));
+  return axon::Describe(RecordOf(board_.mine(), call()));
 }
 
 std::string BoardView::DescribeLaggards() const {
@@ -229,15 +208,15 @@ std::string BoardView::DescribeLaggards() const {
           block.calls_made.load(kRelaxed) != 0 ? " (it has queued this one"
                                                : "",
           block.calls_made.load(kRelaxed) != 0 ? BusyWith(block) + ")" : ""));
-    } else if (static_cast<int32_t>(last->call.load(kRelaxed) - call_) < 0) {
+    } else if (static_cast<int32_t>(last->call() - call()) < 0) {
       std::string text = absl::StrCat(board_.Describe(q), ", whose last was ",
                                       axon::Describe(*last));
-      if (static_cast<int32_t>(block.calls_made.load(kRelaxed) - call_) >= 0) {
+      if (static_cast<int32_t>(block.calls_made.load(kRelaxed) - call()) >= 0) {
         absl::StrAppend(&text, " (it has queued this one", BusyWith(block),
                         ")");
       }
       missing.push_back(text);
-    } else if (!Reached(progress, Count(call_ + 1, 0))) {
+    } else if (!Reached(progress, Count(call() + 1, 0))) {
       behind.push_back(board_.Describe(q));
     }
   }

@@ -136,17 +136,22 @@ HWY_NOINLINE void ReduceMany(const Streams& streams, size_t bytes) {
 // Two sources, one destination, the most frequent case, with the addresses in
 // registers.
 template <class Format, class Op>
-HWY_NOINLINE void ReduceTwo(const Streams& streams, size_t bytes) {
-  const uint8_t* const sources[2] = {streams.sources[0], streams.sources[1]};
-  uint8_t* const destinations[1] = {streams.destinations[0]};
-  const Streams two = {sources,        2, destinations, 1, streams.factors,
-                       streams.divisor};
-  ReduceAll<Format, Op>(two, bytes);
+HWY_INLINE void ReduceTwo(const ReduceArgs& args, int divisor, size_t bytes) {
+  const uint8_t* const sources[2] = {
+      static_cast<const uint8_t*>(args.sources[0]),
+      static_cast<const uint8_t*>(args.sources[1])};
+  uint8_t* const destinations[1] = {
+      static_cast<uint8_t*>(args.destinations[0])};
+  ReduceAll<Format, Op>({sources, 2, destinations, 1, args.factors, divisor},
+                        bytes);
 }
 
 template <class Format, class Op>
 HWY_INLINE void Run(const ReduceArgs& args, int divisor, size_t count) {
   const size_t bytes = count * sizeof(PackedLane<Format>);
+  if (args.num_sources == 2 && args.num_destinations == 1) {
+    return ReduceTwo<Format, Op>(args, divisor, bytes);
+  }
   if (args.num_sources == 1 && divisor <= 1 && !Op::kScaled) {
     return CopyToAll(args, bytes);
   }
@@ -157,11 +162,7 @@ HWY_INLINE void Run(const ReduceArgs& args, int divisor, size_t count) {
       args.num_destinations,
       args.factors,
       divisor};
-  if (args.num_sources == 2 && args.num_destinations == 1) {
-    ReduceTwo<Format, Op>(streams, bytes);
-  } else {
-    ReduceMany<Format, Op>(streams, bytes);
-  }
+  ReduceMany<Format, Op>(streams, bytes);
 }
 
 // The functions that FindReduce hands out.

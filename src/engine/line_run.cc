@@ -25,6 +25,21 @@ bool ToRoot(Collective collective) {
   return collective == Collective::kReduce || collective == Collective::kGather;
 }
 
+// memcpy, but of few bytes in two moves that may overlap: a call of memcpy
+// takes longer than showing them.
+void CopyInput(std::byte* to, const std::byte* from, size_t bytes) {
+  uint64_t head, tail;
+  if (bytes >= sizeof(head) && bytes <= 2 * sizeof(head)) [[likely]] {
+    const size_t tail_at = bytes - sizeof(tail);
+    std::memcpy(&head, from, sizeof(head));
+    std::memcpy(&tail, from + tail_at, sizeof(tail));
+    std::memcpy(to, &head, sizeof(head));
+    std::memcpy(to + tail_at, &tail, sizeof(tail));
+  } else if (bytes > 0) {
+    std::memcpy(to, from, bytes);
+  }
+}
+
 }  // namespace
 
 size_t LineRun::InBytes(Collective collective, int ranks, size_t block_bytes) {
@@ -37,7 +52,6 @@ LinePlan LineRun::Compile(const CollectiveCall& call,
   LinePlan plan;
   plan.call = call;
   plan.signature = signature;
-  plan.digest = Digest(signature);
   plan.block_bytes = call.in_layout.length * call.element_size();
   plan.in_bytes = InBytes(call.collective, ranks, plan.block_bytes);
   if (InHasBlocks(call.collective)) {
@@ -49,20 +63,128 @@ LinePlan LineRun::Compile(const CollectiveCall& call,
   plan.writes = !from_root || me == call.root;
   plan.reads = !to_root || me == call.root;
   plan.all_enter = !from_root && plan.reads;
+  plan.at_once = plan.inlined && plan.all_enter;
   plan.first = from_root ? call.root : 0;
   plan.last = from_root ? call.root + 1 : ranks;
   return plan;
 }
 
-void LineRun::Start(const LinePlan& plan, const std::byte* in, std::byte* out,
-                    double factor) {
+LineRun::LineRun(BoardView& view, Outbox& outbox)
+    : view_(view),
+      outbox_(outbox),
+      reduction_{blocks_, view.board().ranks(), &out_, 1, 0} {}
+
+// In a call of some hundred instructions, half of them would go into keeping
+// what is known until the next step, and into calling functions.
+[[gnu::flatten]] Poll LineRun::Run(const LinePlan& plan, const std::byte* in,
+                                   std::byte* out) {
+  if (!plan.at_once) [[unlikely]] {
+    Start(plan, in, out);
+    return LineRun::Step();
+  }
+  BoardView& view = view_;
+  view.NextCall(plan.signature);
+  const uint64_t line_before = view.calls() - kCallLines;
+  if (view.AwaitFinished(static_cast<uint32_t>(line_before)) != Poll::kReady) {
+    Keep(plan, in, out, State::kEnter, 0);
+    lease_ = {0, line_before};
+    return Poll::kPending;
+  }
+  CopyInput(view.line().data, in, plan.in_bytes);
+  view.PostLine();
+  const int me = view.board().me(), last = plan.last;
+  const size_t mine_at = plan.mine_at;
+  for (int q = 0; q < last; ++q) {
+    if (q == me) {
+      blocks_[q] = in + mine_at;
+      continue;
+    }
+    const LineBody* const body = view.Entered(q, 0);
+    if (body == nullptr) {
+      Keep(plan, in, out, State::kRead, q);
+      took_step_ = true;
+      return view.AwaitLine(q, 0);
+    }
+    blocks_[q] = body->data + mine_at;
+  }
+  out_ = out;
+  Combine(plan);
+  view.AllEntered();
+  return view.board().FailedMeanwhile() ? Poll::kFailed : Poll::kReady;
+}
+
+void LineRun::Keep(const LinePlan& plan, const std::byte* in, std::byte* out,
+                   State state, int next) {
   plan_ = &plan;
   in_ = in;
   out_ = out;
+  factor_ = 1;
+  state_ = state;
+  next_ = next;
+}
+
+void LineRun::Write() {
+  LineBody& body = view_.line();
+  std::byte* to = body.data;
+  if (!plan_->inlined) {
+    body.place = {plan_->outbox_offset, lease_.position, 0, 0};
+    to = plan_->outbox_memory + lease_.position;
+  }
+  CopyInput(to, in_, plan_->in_bytes);
+  body.factor = factor_;
+}
+
+Poll LineRun::Read() {
+  const int last = plan_->last, me = view_.board().me();
+  for (; next_ < last; ++next_) {
+    const int q = next_;
+    if (q == me) {
+      blocks_[q] = in_ + plan_->mine_at;
+      continue;
+    }
+    const Poll poll = view_.AwaitLine(q, 0);
+    if (poll != Poll::kReady) return poll;
+    took_step_ = true;
+    if (plan_->inlined) {
+      blocks_[q] = view_.peer(q).body->data + plan_->mine_at;
+    } else if (!TakeStaged(q)) {
+      return Poll::kFailed;
+    }
+  }
+  return Poll::kReady;
+}
+
+void LineRun::Reduce(const CollectiveCall& call) {
+  if (call.has_factor) return ReduceScaled(call);
+  reduction_.count = call.in_layout.length;
+  if (call.average) reduction_.divisor = reduction_.num_sources;
+  call.reduce(reduction_);
+}
+
+void LineRun::Combine(const LinePlan& plan) {
+  if (plan.block_bytes == 0) return;
+  if (plan.call.reduce != nullptr) {
+    Reduce(plan.call);
+  } else {
+    Copy(plan);
+  }
+}
+
+void LineRun::Finish() {
+  // Who has read everyone has seen everyone enter.
+  if (plan_->all_enter) view_.AllEntered();
+  // The others see that I need nothing of this call any more when I enter the
+  // next; but my next may wait for them to have left this one, if its place in
+  // the outbox is this one's, and if I do not read everyone I may not come so
+  // far.
+  if (!plan_->all_enter || !plan_->inlined) view_.Finish();
+}
+
+void LineRun::Start(const LinePlan& plan, const std::byte* in, std::byte* out,
+                    double factor) {
+  Keep(plan, in, out, State::kEnter, plan.reads ? plan.first : plan.last);
   factor_ = factor;
-  state_ = State::kEnter;
-  next_ = plan.reads ? plan.first : plan.last;
-  view_.NextCall(plan.signature, plan.digest);
+  view_.NextCall(plan.signature);
   // My line of kCallLines calls ago must have been read by all; so must what I
   // overwrite in the outbox.
   const uint64_t line_before =
@@ -78,96 +200,54 @@ Poll LineRun::Step() {
   if (state_ == State::kEnter) {
     const Poll poll = view_.AwaitFinished(static_cast<uint32_t>(lease_.after));
     if (poll != Poll::kReady) return poll;
-    Write();
+    if (plan_->writes) Write();
     view_.PostLine();
     state_ = State::kRead;
     took_step_ = true;
   }
   if (state_ == State::kRead) {
-    for (; next_ < plan_->last; ++next_) {
-      if (next_ == view_.board().me()) {
-        blocks_[next_] = in_ + plan_->mine_at;
-        continue;
-      }
-      const Poll poll = view_.AwaitLine(next_, 0);
-      if (poll != Poll::kReady) return poll;
-      took_step_ = true;
-      if (!Take(next_)) return Poll::kFailed;
-    }
-    if (plan_->block_bytes > 0 && plan_->reads) {
-      if (plan_->call.reduce != nullptr) {
-        Reduce();
-      } else {
-        Copy();
-      }
-    }
+    const Poll poll = Read();
+    if (poll != Poll::kReady) return poll;
+    if (plan_->reads) Combine(*plan_);
     Finish();
     state_ = State::kDone;
   }
   return view_.board().FailedMeanwhile() ? Poll::kFailed : Poll::kReady;
 }
 
-void LineRun::Write() {
-  if (!plan_->writes) return;
-  LineBody& body = view_.line();
-  std::byte* to = body.data;
-  if (!plan_->inlined) {
-    body.place = {plan_->outbox_offset, lease_.position, 0, 0};
-    to = plan_->outbox_memory + lease_.position;
-  }
-  if (plan_->in_bytes > 0) std::memcpy(to, in_, plan_->in_bytes);
-  body.factor = factor_;
-}
-
-bool LineRun::Take(int q) {
-  const LineBody& body = *view_.peer(q).body;
-  const std::byte* data = body.data;
-  if (!plan_->inlined) {
-    const uint64_t position =
-        std::min<uint64_t>(body.place.position, outbox_.size());
-    data =
-        view_.board().InArena(q, body.place.outbox + position, plan_->in_bytes);
-    if (data == nullptr) {
-      view_.board().Fail(absl::InternalError(
-          absl::StrFormat("the line of %s names memory outside its arena",
-                          view_.board().Describe(q))));
-      return false;
-    }
+[[gnu::noinline]] bool LineRun::TakeStaged(int q) {
+  const LineBody::Place place = view_.peer(q).body->place;
+  const uint64_t position = std::min<uint64_t>(place.position, outbox_.size());
+  const std::byte* const data =
+      view_.board().InArena(q, place.outbox + position, plan_->in_bytes);
+  if (data == nullptr) {
+    view_.board().Fail(absl::InternalError(
+        absl::StrFormat("the line of %s names memory outside its arena",
+                        view_.board().Describe(q))));
+    return false;
   }
   blocks_[q] = data + plan_->mine_at;
   return true;
 }
 
-void LineRun::Reduce() {
-  const CollectiveCall& call = plan_->call;
-  const int n = view_.board().ranks(), me = view_.board().me();
+[[gnu::noinline]] void LineRun::ReduceScaled(const CollectiveCall& call) {
+  const int me = view_.board().me();
   double factors[kMaxLocalRanks];
-  if (call.has_factor) {
-    for (int q = 0; q < n; ++q) {
-      factors[q] = q == me ? factor_ : view_.peer(q).body->factor;
-    }
+  for (int q = 0; q < reduction_.num_sources; ++q) {
+    factors[q] = q == me ? factor_ : view_.peer(q).body->factor;
   }
-  void* out = out_;
-  call.reduce({blocks_, n, &out, 1, call.in_layout.length,
-               call.has_factor ? factors : nullptr, call.average ? n : 0});
+  ReduceArgs args = reduction_;
+  args.count = call.in_layout.length;
+  args.factors = factors;
+  call.reduce(args);
 }
 
-void LineRun::Copy() {
-  std::byte* to = out_;
-  for (int q = plan_->first; q < plan_->last; ++q) {
-    if (to != blocks_[q]) std::memcpy(to, blocks_[q], plan_->block_bytes);
-    to += plan_->block_bytes;
+[[gnu::noinline]] void LineRun::Copy(const LinePlan& plan) {
+  auto* to = static_cast<std::byte*>(out_);
+  for (int q = plan.first; q < plan.last; ++q) {
+    if (to != blocks_[q]) std::memcpy(to, blocks_[q], plan.block_bytes);
+    to += plan.block_bytes;
   }
-}
-
-void LineRun::Finish() {
-  // Who has read everyone has seen everyone enter.
-  if (plan_->all_enter) view_.AllEntered();
-  // The others see that I need nothing of this call any more when I enter the
-  // next; but my next may wait for them to have left this one, if its place in
-  // the outbox is this one's, and if I do not read everyone I may not come so
-  // far.
-  if (!plan_->all_enter || !plan_->inlined) view_.Finish();
 }
 
 }  // namespace axon

@@ -60,13 +60,19 @@ static_assert(sizeof(CallLine) == kCacheLine);
 
 // The call of a line in words, for texts. Relaxed; made visible by the line.
 struct alignas(kCacheLine) CallRecord {
+  std::atomic<uint64_t> word;   // as the line's will be; 0: none
+  std::atomic<uint64_t> kind;   // collective, type, …: see Signature
   std::atomic<uint64_t> count;  // elements
   std::atomic<uint64_t> extra;  // hash of further arguments (counts of parts)
   std::atomic<uint64_t> began_ns;  // 0 unless the rank waits in it
-  std::atomic<uint32_t> call;      // its number
-  std::atomic<uint32_t> hash;      // the rolling hash after it
-  std::atomic<int32_t> root;       // -1: none
-  std::atomic<uint8_t> collective, type, op, variant;
+
+  uint32_t call() const {
+    return static_cast<uint32_t>(word.load(std::memory_order_relaxed) >> 32);
+  }
+  // The rolling hash after it.
+  uint32_t hash() const {
+    return static_cast<uint32_t>(word.load(std::memory_order_relaxed));
+  }
 };
 
 // Lanes of channels: messages of the user, and those that a call sends for

@@ -50,7 +50,8 @@ class Board {
   void Published() {
     // The processor's order is made by the sleeper's HeavyFence().
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    for (int i = 0; i < sleeper_words_; ++i) {
+    if (mine_->sleepers[0].load(std::memory_order_relaxed) != 0) Wake(0);
+    for (int i = 1; i < sleeper_words_; ++i) {
       if (mine_->sleepers[i].load(std::memory_order_relaxed) != 0) Wake(i);
     }
   }

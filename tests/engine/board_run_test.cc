@@ -128,7 +128,8 @@ class CaseRank {
     setup.call.in_layout.length = case_.count;
     setup.call.out_layout.length = case_.count;
     setup.call.root = case_.root;
-    setup.Sign({static_cast<uint8_t>(kind()), 2, 0, case_.root, case_.count});
+    setup.signature = {static_cast<uint8_t>(kind()), 2, 0, case_.root,
+                       case_.count};
     if (IsReduction(kind())) {
       setup.call.reduce = FindReduce(DataType::kInt32, ReduceOp::kSum);
     }

@@ -122,20 +122,21 @@ TEST_F(BoardViewTest, MismatchesNameBothCalls) {
 }
 
 TEST_F(BoardViewTest, EveryFieldOfASignatureCounts) {
-  const Signature one = Of(Collective::kReduce, 5, 1);
-  std::vector<Signature> others(7, one);
-  others[0].collective = static_cast<uint8_t>(Collective::kBroadcast);
-  others[1].type = static_cast<uint8_t>(DataType::kInt32);
-  others[2].op = static_cast<uint8_t>(ReduceOp::kMax);
-  others[3].root = 2;
-  others[4].count = 6;
-  others[5].extra = 1;
-  others[6].variant = CallVariant::kUneven;
+  const Signature one(1, 2, 3, 4, 5, 6, CallVariant::kUneven);
+  const Signature others[] = {
+      {0, 2, 3, 4, 5, 6, CallVariant::kUneven},
+      {1, 0, 3, 4, 5, 6, CallVariant::kUneven},
+      {1, 2, 0, 4, 5, 6, CallVariant::kUneven},
+      {1, 2, 3, -1, 5, 6, CallVariant::kUneven},
+      {1, 2, 3, 4, 0, 6, CallVariant::kUneven},
+      {1, 2, 3, 4, 5, 0, CallVariant::kUneven},
+      {1, 2, 3, 4, 5, 6, CallVariant::kSplit},
+  };
   for (const Signature& other : others) {
-    EXPECT_NE(Digest(one), Digest(other));
-    EXPECT_NE(Mix(77, Digest(one)), Mix(77, Digest(other)));
+    EXPECT_NE(one.digest, other.digest);
+    EXPECT_NE(Mix(77, one.digest), Mix(77, other.digest));
   }
-  EXPECT_NE(Mix(0, Digest(one)), Mix(1, Digest(one)));
+  EXPECT_NE(Mix(0, one.digest), Mix(1, one.digest));
 }
 
 TEST_F(BoardViewTest, TwoRootsThatOnlySendAreFoundOneCallLater) {

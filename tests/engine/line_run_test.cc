@@ -106,7 +106,7 @@ class TwoWays {
     setup.outbox_memory = outbox_memory_;
     setup.outbox_offset =
         static_cast<uint64_t>(outbox_memory_ - board_.member(me_).arena);
-    setup.Sign(signature);
+    setup.signature = signature;
     by_plan_.Start(setup);
     ASSERT_TRUE(RunToEnd(by_plan_)) << board_.failure();
   }

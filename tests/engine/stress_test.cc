@@ -168,7 +168,7 @@ class StressRank {
     setup.scratch = scratch_.data();
     setup.outbox_memory = outbox_memory_;
     setup.outbox_offset = OutboxOffset();
-    setup.Sign(signature);
+    setup.signature = signature;
     board_run_.Start(setup);
     return board_run_;
   }
