@@ -22,13 +22,28 @@ struct Child {
   Fd out;
 };
 
-Child Fork(int rank, const RankFunction& function) {
+struct Pipe {
+  Fd out, in;
+};
+
+Pipe MakePipe() {
   int ends[2];
   if (pipe(ends) != 0) abort();
-  Fd out(ends[0]), in(ends[1]);
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+// All begin together, when `gate` is closed: what the first ones do would keep
+// threads of this process busy, and a fork must not find those with locks of
+// the allocator's.
+Child Fork(int rank, const RankFunction& function, Pipe& gate) {
+  auto [out, in] = MakePipe();
   const pid_t pid = fork();
   if (pid == 0) {
     out.Close();
+    gate.in.Close();
+    char none = 0;
+    if (read(gate.out.get(), &none, 1) != 0) _exit(98);
+    gate.out.Close();
     const std::string text = function(rank);
     const bool ok = write(in.get(), text.data(), text.size()) ==
                     static_cast<ssize_t>(text.size());
@@ -69,9 +84,12 @@ std::vector<std::string> RunProcesses(
   const Deadline deadline = Deadline::In(limit_ms);
   std::vector<Child> children;
   std::vector<pid_t> pids;
-  for (int rank = 0; rank < count; ++rank) {
-    children.push_back(Fork(rank, function));
-    pids.push_back(children.back().pid);
+  {
+    Pipe gate = MakePipe();
+    for (int rank = 0; rank < count; ++rank) {
+      children.push_back(Fork(rank, function, gate));
+      pids.push_back(children.back().pid);
+    }
   }
   if (started) started(pids);
   std::vector<std::string> texts;
