@@ -123,14 +123,14 @@ bool LineRun::Take(int q) {
   const LineBody& body = *view_.peer(q).body;
   const std::byte* data = body.data;
   if (!plan_->inlined) {
+    const LineBody::Place place = body.place.Read();
     const uint64_t position =
-        std::min<uint64_t>(body.place.position, outbox_.size());
-    data =
-        view_.board().InArena(q, body.place.outbox + position, plan_->in_bytes);
+        std::min<uint64_t>(place.position, outbox_.size());
+    data = view_.board().InArena(q, place.outbox + position, plan_->in_bytes);
     if (data == nullptr) {
-      view_.board().Fail(absl::InternalError(
-          absl::StrFormat("the line of %s names memory outside its arena",
-                          view_.board().Describe(q))));
+      view_.board().Fail(absl::InternalError(absl::StrFormat(
+          "the line of %s names memory where its data cannot lie",
+          view_.board().Describe(q))));
       return false;
     }
   }
