@@ -111,7 +111,7 @@ bool CollectiveTask::TookStep() {
 void CollectiveTask::Look() {
   if (work_ == nullptr) return;
   comm_.NoteWaiting();
-  LookFor(all_met_ ? messages_.Peers() : comm_.NeededPeers());
+  LookFor(all_met_ ? messages_.AwaitedPeers() : comm_.NeededPeers());
 }
 
 void CollectiveTask::AskToWake() {
@@ -149,7 +149,7 @@ std::string MessagesTask::Describe() const {
                          comm_.name());
 }
 
-void MessagesTask::Look() { LookFor(batch_.Peers()); }
+void MessagesTask::Look() { LookFor(batch_.AwaitedPeers()); }
 
 void MessagesTask::AskToWake() { batch_.AskToWake(); }
 

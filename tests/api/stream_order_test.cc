@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -91,6 +92,35 @@ TEST(StreamOrderTest, OppositeOrderInAGroupIsFine) {
     const axonResult_t result = axonGroupEnd();
     if (result != axonSuccess) return Outcome(result);
     return values[0] == 3 && values[1] == 21 ? "ok" : "wrong data";
+  });
+  EXPECT_THAT(texts, testing::Each("ok"));
+}
+
+// What waits for its turn waits for the calls before it, not for its peer: that
+// one may have sent all and be gone.
+TEST(StreamOrderTest, MessagesInTheQueueOutliveTheirSender) {
+  Stage stage;
+  const auto texts = RunProcesses(2, 60'000, [&](int rank) -> std::string {
+    Member late(stage, rank, 2), early(stage, rank, 2, 30'000, 1);
+    int64_t values[] = {1, 2, 3};
+    if (rank == 0) {
+      axonSend(&values[1], 1, axonInt64, 1, early.comm(), nullptr);
+      axonSend(&values[2], 1, axonInt64, 1, early.comm(), nullptr);
+      early.Destroy();
+      SleepMs(500);
+      return Outcome(
+          axonSend(&values[0], 1, axonInt64, 1, late.comm(), nullptr));
+    }
+    int64_t got[3] = {};
+    axonStream_t stream = nullptr;
+    axonStreamCreate(&stream);
+    axonRecv(&got[0], 1, axonInt64, 0, late.comm(), stream);
+    axonRecv(&got[1], 1, axonInt64, 0, early.comm(), stream);
+    std::string text =
+        Outcome(axonRecv(&got[2], 1, axonInt64, 0, early.comm(), nullptr));
+    if (text == "ok") text = Outcome(axonStreamDestroy(stream));
+    if (text != "ok") return text;
+    return std::equal(got, got + 3, values) ? "ok" : "wrong data";
   });
   EXPECT_THAT(texts, testing::Each("ok"));
 }
