@@ -31,7 +31,6 @@ Poll MessageBatch::Step(absl::Status* status) {
 }
 
 bool MessageBatch::StepPart(Part& part, absl::Status* status) {
-  // A failed communicator's messages end in their order too.
   if (!TurnstileOf(part).MyTurn(part.ticket)) return false;
   const Poll poll = comm_.failed() ? Poll::kPending : part.run.Step();
   const bool moved = part.run.TookStep();

@@ -125,6 +125,38 @@ TEST(StreamOrderTest, MessagesInTheQueueOutliveTheirSender) {
   EXPECT_THAT(texts, testing::Each("ok"));
 }
 
+// So does a call behind one that is queued behind another communicator's: it
+// ends when its own communicator has failed, whatever the other's does.
+TEST(StreamOrderTest, AFailureEndsCallsThatWaitForTheirTurn) {
+  for (const bool message : {false, true}) {
+    Stage stage;
+    const auto texts = RunProcesses(2, 60'000, [&](int rank) -> std::string {
+      Member stuck(stage, rank, 2), failing(stage, rank, 2, 30'000, 1);
+      double values[3] = {};
+      if (rank == 0) {
+        axonCommSetTimeout(failing.comm(), 300);
+        std::string text = failing.Sum(values, 1);
+        stage.Await(0, 1, 5'000);
+        axonSend(values, 1, axonFloat64, 1, stuck.comm(), nullptr);
+        return text;
+      }
+      axonStream_t stream = nullptr;
+      axonStreamCreate(&stream);
+      axonRecv(&values[0], 1, axonFloat64, 0, stuck.comm(), stream);
+      axonRecv(&values[1], 1, axonFloat64, 0, failing.comm(), stream);
+      axonAllReduce(&values[1], &values[1], 1, axonFloat64, axonSum,
+                    failing.comm(), stream);
+      std::string text = message ? Outcome(axonRecv(&values[2], 1, axonFloat64,
+                                                    0, failing.comm(), nullptr))
+                                 : failing.Sum(&values[2], 1);
+      stage.Mark(0);
+      axonStreamDestroy(stream);
+      return text;
+    });
+    EXPECT_THAT(texts, testing::Each(StartsWith("axonTimeout: rank 0 ")));
+  }
+}
+
 // A call that waits long for its own peer on one stream does not hold another.
 TEST(StreamOrderTest, AStuckStreamHoldsNoOther) {
   Stage stage;
