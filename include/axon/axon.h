@@ -228,8 +228,9 @@ AXON_API axonResult_t axonCommAbort(axonComm_t comm) AXON_NOEXCEPT;
 AXON_API axonResult_t
 axonCommGetAsyncError(axonComm_t comm, axonResult_t* asyncError) AXON_NOEXCEPT;
 
-/* Text of the last error: of `comm`, or with NULL of the calling thread. Valid
- * until the thread's next Axon call; never NULL. */
+/* Text of the last error: of `comm`, or with NULL, or where another thread has
+ * ended `comm`, of the calling thread. Valid until the thread's next Axon call;
+ * never NULL. */
 AXON_API const char* axonGetLastError(axonComm_t comm) AXON_NOEXCEPT;
 
 AXON_API axonResult_t axonCommCount(axonComm_t comm, int* count) AXON_NOEXCEPT;

@@ -34,7 +34,7 @@ struct OpenGroup {
     if (InForkedChild()) return;
     for (const Pending& call : calls) {
       Communicator& comm = call.task->comm();
-      comm.GiveUpOrder(absl::FailedPreconditionError(absl::StrFormat(
+      comm.board().Fail(absl::FailedPreconditionError(absl::StrFormat(
           "a thread of %s ended with calls on communicator '%s' in an open "
           "group: call axonGroupEnd before it ends",
           comm.board().Describe(comm.rank()), comm.name())));

@@ -43,7 +43,9 @@ axonResult_t ToResult(const absl::Status& status, axonComm_t comm) {
 }  // namespace axon
 
 const char* axonGetLastError(axonComm_t comm) noexcept {
+  // Another thread may end it, which is why this one asks.
+  const axon::Held held(comm);
   axon::returned_text =
-      axon::IsHandle(comm) ? comm->LastError() : axon::last_error;
+      held.status().ok() ? comm->LastError() : axon::last_error;
   return axon::returned_text.c_str();
 }

@@ -15,8 +15,9 @@ int64_t NowNs() {
 int64_t Deadline::LeftMs(int64_t most) const {
   if (infinite()) return most;
   // Rounded up, so that a poll with the answer does not end too early.
-  const int64_t left = (at_ns_ - NowNs() + 999'999) / 1'000'000;
-  return std::clamp<int64_t>(left, 0, most);
+  const int64_t left_ns = std::max<int64_t>(0, at_ns_ - NowNs());
+  const int64_t left = left_ns / 1'000'000 + (left_ns % 1'000'000 != 0 ? 1 : 0);
+  return std::min(left, most);
 }
 
 }  // namespace axon

@@ -15,12 +15,11 @@ class Deadline {
  public:
   Deadline() = default;
   static Deadline In(int64_t milliseconds) {
-    return milliseconds <= 0 ? Deadline()
-                             : Deadline(NowNs() + milliseconds * 1'000'000);
+    return milliseconds <= 0 ? Deadline() : After(NowNs(), milliseconds);
   }
-  // The same, later by some milliseconds.
+  // The same, later by some milliseconds, at least 0.
   Deadline WithGrace(int64_t milliseconds) const {
-    return infinite() ? *this : Deadline(at_ns_ + milliseconds * 1'000'000);
+    return After(at_ns_, milliseconds);
   }
   bool infinite() const { return at_ns_ == kNever; }
   bool passed() const { return !infinite() && NowNs() >= at_ns_; }
@@ -30,6 +29,12 @@ class Deadline {
 
  private:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  // What lies beyond the clock's end never comes: limits may be a peer's.
+  static Deadline After(int64_t ns, int64_t milliseconds) {
+    return Deadline(milliseconds > (kNever - ns) / 1'000'000
+                        ? kNever
+                        : ns + milliseconds * 1'000'000);
+  }
   explicit Deadline(int64_t at_ns) : at_ns_(at_ns) {}
   int64_t at_ns_ = kNever;
 };

@@ -107,13 +107,6 @@ void Communicator::CallMade() {
   running_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Communicator::GiveUpOrder(const absl::Status& error) {
-  board_->Fail(error);
-  // release: whoever sees it finds the error.
-  order_given_up_.store(true, std::memory_order_release);
-  Ring(process_.doorbell());
-}
-
 void Communicator::Done(Turnstile& turnstile) {
   turnstile.Done();
   if (!turnstile.idle()) Ring(process_.doorbell());

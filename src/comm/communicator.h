@@ -75,14 +75,6 @@ class Communicator {
   // return soon; wait for Idle() before destroying.
   void Abort();
   bool aborted() const { return aborted_.load(std::memory_order_acquire); }
-  // Fails it on all ranks, since calls that have a place in its order will not
-  // be run: there is no order to keep any more. Any thread.
-  void GiveUpOrder(const absl::Status& error);
-  // Calls whose turn has not come end at once. acquire: see GiveUpOrder.
-  bool order_kept() const {
-    return !failed() ||
-           (!aborted() && !order_given_up_.load(std::memory_order_acquire));
-  }
   // No call is queued or running.
   bool Idle() const { return running_.load(std::memory_order_acquire) == 0; }
   // One line a rank.
@@ -232,7 +224,6 @@ class Communicator {
   std::vector<std::unique_ptr<Channel>> channels_;
 
   std::atomic<bool> aborted_{false};
-  std::atomic<bool> order_given_up_{false};
   std::atomic<int> running_{0};
   int splits_ = 0;
 };

@@ -31,10 +31,11 @@ Poll MessageBatch::Step(absl::Status* status) {
 }
 
 bool MessageBatch::StepPart(Part& part, absl::Status* status) {
-  // A failed communicator's messages end in their order too.
   if (!TurnstileOf(part).MyTurn(part.ticket)) return false;
   const Poll poll = comm_.failed() ? Poll::kPending : part.run.Step();
-  took_step_ = part.run.TookStep() || took_step_;
+  const bool moved = part.run.TookStep();
+  took_step_ = moved || took_step_;
+  part.waits = !moved;
   if (poll == Poll::kReady) return true;
   if (poll == Poll::kFailed && part.run.mismatch()) {
     const Board& board = comm_.board();
@@ -50,14 +51,23 @@ bool MessageBatch::StepPart(Part& part, absl::Status* status) {
   return true;
 }
 
-std::vector<int> MessageBatch::Peers() const {
+template <typename Matters>
+std::vector<int> MessageBatch::PeersOf(Matters matters) const {
   std::vector<int> peers;
   for (const Part& part : parts_) {
-    if (!part.done) peers.push_back(part.run.peer());
+    if (matters(part)) peers.push_back(part.run.peer());
   }
   std::sort(peers.begin(), peers.end());
   peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
   return peers;
+}
+
+std::vector<int> MessageBatch::UndonePeers() const {
+  return PeersOf([](const Part& part) { return !part.done; });
+}
+
+std::vector<int> MessageBatch::AwaitedPeers() const {
+  return PeersOf([](const Part& part) { return !part.done && part.waits; });
 }
 
 std::string MessageBatch::Describe(const Part& part) const {
@@ -78,12 +88,13 @@ std::string MessageBatch::DescribeUndone() const {
 
 std::string MessageBatch::DescribePeers() const {
   std::vector<std::string> texts;
-  for (int peer : Peers()) texts.push_back(comm_.DescribePeer(peer));
+  for (int peer : UndonePeers()) texts.push_back(comm_.DescribePeer(peer));
   return absl::StrJoin(texts, "; ");
 }
 
 void MessageBatch::AskToWake() {
-  for (int peer : Peers()) comm_.board().AskToWake(peer);
+  // Also of those whose turn has not come: it may, and they are not asked then.
+  for (int peer : UndonePeers()) comm_.board().AskToWake(peer);
 }
 
 }  // namespace axon

@@ -28,8 +28,9 @@ class MessageBatch {
   bool TookStep() { return std::exchange(took_step_, false); }
   void AskToWake();
 
-  // Of the messages that are not done, each once.
-  std::vector<int> Peers() const;
+  // Of the messages that found nothing to do in the last Step() though it was
+  // their turn: whose end is the end of the wait. Each once.
+  std::vector<int> AwaitedPeers() const;
   // Those messages, and what their peers do, in words.
   std::string DescribeUndone() const;
   std::string DescribePeers() const;
@@ -39,11 +40,16 @@ class MessageBatch {
     MessageRun run;
     uint64_t ticket;
     bool done = false;
+    bool waits = false;  // for its peer
   };
   Turnstile& TurnstileOf(const Part& part);
   // Whether the part is done, well or not: then `*status` says why.
   bool StepPart(Part& part, absl::Status* status);
   std::string Describe(const Part& part) const;
+  // Of the parts that `matter`, each once.
+  template <typename Matters>
+  std::vector<int> PeersOf(Matters matters) const;
+  std::vector<int> UndonePeers() const;
 
   Communicator& comm_;
   std::vector<Part> parts_;

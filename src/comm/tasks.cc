@@ -33,9 +33,9 @@ void CallTask::LetGo(const void* owner) {
   comm_.CallDone();
 }
 
-bool CallTask::Aborted() {
+bool CallTask::GivenUp() {
   if (let_go_) return true;
-  if (comm_.order_kept()) return false;
+  if (!comm_.failed()) return false;
   status_ = comm_.status();
   return true;
 }
@@ -73,7 +73,7 @@ void CollectiveTask::SetTexts() {
 
 Poll CollectiveTask::Step() {
   if (work_ == nullptr) {
-    if (Aborted()) return Poll::kFailed;
+    if (GivenUp()) return Poll::kFailed;
     if (!comm_.collectives().MyTurn(ticket_)) return Poll::kPending;
     Begin();
     absl::StatusOr<Work*> work = comm_.Start(args_);
@@ -111,7 +111,7 @@ bool CollectiveTask::TookStep() {
 void CollectiveTask::Look() {
   if (work_ == nullptr) return;
   comm_.NoteWaiting();
-  LookFor(all_met_ ? messages_.Peers() : comm_.NeededPeers());
+  LookFor(all_met_ ? messages_.AwaitedPeers() : comm_.NeededPeers());
 }
 
 void CollectiveTask::AskToWake() {
@@ -139,7 +139,7 @@ MessagesTask::MessagesTask(Communicator& comm,
 }
 
 Poll MessagesTask::Step() {
-  if (Aborted()) return Poll::kFailed;
+  if (GivenUp()) return Poll::kFailed;
   Begin();
   return batch_.Step(&status_);
 }
@@ -149,7 +149,7 @@ std::string MessagesTask::Describe() const {
                          comm_.name());
 }
 
-void MessagesTask::Look() { LookFor(batch_.Peers()); }
+void MessagesTask::Look() { LookFor(batch_.AwaitedPeers()); }
 
 void MessagesTask::AskToWake() { batch_.AskToWake(); }
 

@@ -45,9 +45,9 @@ class CallTask : public Task {
 
   // Its turn has come: it is behind nothing.
   void Begin();
-  // Whether it ends before its turn: this rank has aborted the communicator, so
-  // there is no order to keep. status_ says so.
-  bool Aborted();
+  // Whether it ends before its turn: the communicator has failed, so there is
+  // no order to keep, and the turn may never come. status_ says why.
+  bool GivenUp();
 
   Communicator& comm_;
   absl::Status status_;

@@ -148,10 +148,10 @@ Poll BoardRun::AwaitIncoming(const PlannedOp& op, int slice) {
     const RankShape& shape = setup_.plan->ranks[in.peer];
     Poll poll = view_.AwaitLine(in.peer, shape.prologue);
     if (poll != Poll::kReady) return poll;
-    if (!LiesInArena(in)) {
-      view_.board().Fail(absl::InternalError(
-          absl::StrFormat("the line of %s names memory outside its arena",
-                          view_.board().Describe(in.peer))));
+    if (!Believe(in)) {
+      view_.board().Fail(absl::InternalError(absl::StrFormat(
+          "the line of %s names memory where its data cannot lie",
+          view_.board().Describe(in.peer))));
       return Poll::kFailed;
     }
     poll = view_.AwaitDone(in.peer, DoneBy(in.peer, in.ready, slice));
@@ -160,11 +160,19 @@ Poll BoardRun::AwaitIncoming(const PlannedOp& op, int slice) {
   return Poll::kReady;
 }
 
-bool BoardRun::LiesInArena(const Incoming& in) const {
-  const auto& place = view_.peer(in.peer).body->place;
+bool BoardRun::Believe(const Incoming& in) {
+  Told& told = told_[in.peer];
+  if (told.call != view_.calls()) {
+    told = {view_.calls(), view_.peer(in.peer).body->place.Read()};
+  }
+  const LineBody::Place& place = told.place;
   const Board& board = view_.board();
   if (const Ref ref = RefOf(place, in.source.buffer); ref != 0) {
     // Mapped buffers have blocks of equal length.
+    if (setup_.call.in_layout.lengths != nullptr ||
+        setup_.call.out_layout.lengths != nullptr) {
+      return false;
+    }
     const size_t blocks =
         CeilDiv(static_cast<size_t>(in.source.first) + in.source.count,
                 static_cast<size_t>(setup_.cutting.cuts));
@@ -223,7 +231,7 @@ Walker BoardRun::Box(const PlannedOp& op, int slice) const {
 }
 
 Walker BoardRun::Message(const Incoming& in, int slice) const {
-  const auto& place = view_.peer(in.peer).body->place;
+  const LineBody::Place& place = told_[in.peer].place;
   const Board& board = view_.board();
   if (const Ref ref = RefOf(place, in.source.buffer); ref != 0) {
     return Walker(board.Address(in.peer, ref, 0),

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "base/settings.h"
 #include "engine/board_view.h"
@@ -25,7 +26,10 @@ size_t MaxPieceBytes(const Plan& plan, size_t outbox_size, size_t preferred);
 
 class BoardRun final : public Work {
  public:
-  BoardRun(BoardView& view, Outbox& outbox) : view_(view), outbox_(outbox) {}
+  BoardRun(BoardView& view, Outbox& outbox)
+      : view_(view),
+        outbox_(outbox),
+        told_(static_cast<size_t>(view.board().ranks())) {}
 
   // `outbox_memory` lies at `outbox_offset` in this rank's arena; both 0 if the
   // call stages nothing. `in_place_reads`: buffers that peers can map may be
@@ -62,8 +66,9 @@ class BoardRun final : public Work {
   Poll RunOps(uint32_t until_iteration, uint32_t until_op);
   Poll RunOp(const PlannedOp& op, int slice);
   Poll AwaitIncoming(const PlannedOp& op, int slice);
-  // Whether what the peer's line says of the message can be true.
-  bool LiesInArena(const Incoming& incoming) const;
+  // Reads where the peer's data are, once a call, from its line, which has
+  // come; whether that can be true of the message.
+  bool Believe(const Incoming& incoming);
   Poll AwaitOutbox(int slice);
   Poll Drain();
   void Move(const PlannedOp& op, int slice);
@@ -83,6 +88,7 @@ class BoardRun final : public Work {
   Walker Mine(Span span, int slice) const {
     return MemoryOf(setup_.call, setup_.cutting, setup_.scratch, span, slice);
   }
+  // Which is believed.
   Walker Message(const Incoming& incoming, int slice) const;
   Walker Box(const PlannedOp& op, int slice) const;
   // Of a rank's outbox.
@@ -108,6 +114,12 @@ class BoardRun final : public Work {
   Outbox::Lease lease_;
   size_t unit_bytes_ = 0;
   uint32_t iteration_ = 0, op_ = 0;
+  // What the peers' lines said; of the present call where `call` is.
+  struct Told {
+    uint64_t call = 0;
+    LineBody::Place place;
+  };
+  std::vector<Told> told_;
   int drained_ = 0;
   int outbox_slice_ = -1;  // space of slices up to this one is free
   Pass pass_;

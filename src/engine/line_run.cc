@@ -216,14 +216,14 @@ Poll LineRun::Step() {
 }
 
 [[gnu::noinline]] bool LineRun::TakeStaged(int q) {
-  const LineBody::Place place = view_.peer(q).body->place;
+  const LineBody::Place place = view_.peer(q).body->place.Read();
   const uint64_t position = std::min<uint64_t>(place.position, outbox_.size());
   const std::byte* const data =
       view_.board().InArena(q, place.outbox + position, plan_->in_bytes);
   if (data == nullptr) {
-    view_.board().Fail(absl::InternalError(
-        absl::StrFormat("the line of %s names memory outside its arena",
-                        view_.board().Describe(q))));
+    view_.board().Fail(absl::InternalError(absl::StrFormat(
+        "the line of %s names memory where its data cannot lie",
+        view_.board().Describe(q))));
     return false;
   }
   blocks_[q] = data + plan_->mine_at;

@@ -41,6 +41,16 @@ struct LineBody {
     uint64_t outbox;    // offset of the rank's outbox in its arena
     uint64_t position;  // of the call's first slice in the outbox
     Ref in, out;        // buffers that are read where they lie
+
+    // What a peer's line says, each word read once: what is checked then is
+    // what is used.
+    Place Read() const {
+      const auto read = [](const uint64_t& word) {
+        return std::atomic_ref(const_cast<uint64_t&>(word))
+            .load(std::memory_order_relaxed);
+      };
+      return {read(outbox), read(position), read(in), read(out)};
+    }
   };
   union {
     std::byte data[kInlineBytes];

@@ -101,8 +101,10 @@ absl::Status Board::failure() const {
   }
   const int rank = static_cast<int>(by) - 1;
   const Block& source = block(rank);
-  const auto code = static_cast<absl::StatusCode>(
+  auto code = static_cast<absl::StatusCode>(
       source.failure_code.load(std::memory_order_relaxed));
+  // Whatever a peer's memory says: a failure is not OK.
+  if (code == absl::StatusCode::kOk) code = absl::StatusCode::kUnknown;
   const std::string text(
       source.failure_text,
       strnlen(source.failure_text, sizeof(source.failure_text)));

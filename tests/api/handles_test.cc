@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
 
 #include "axon/axon.h"
@@ -41,6 +42,14 @@ TEST_F(RefusalsTest, Communicators) {
                     "not a live one");
   EXPECT_AXON_OK(axonCommDestroy(nullptr));
   EXPECT_AXON_OK(axonCommAbort(nullptr));
+}
+
+// It looks like a communicator, as one may that another thread has ended.
+TEST_F(RefusalsTest, TextOfACommunicatorThatIsNotLive) {
+  alignas(16) char junk[512] = {};
+  std::memcpy(junk, comm_, sizeof(uint64_t));
+  EXPECT_AXON_ERROR(axonBarrier(nullptr, nullptr), axonInvalidArgument, "NULL");
+  EXPECT_EQ(axonGetLastError(reinterpret_cast<axonComm_t>(junk)), LastError());
 }
 
 TEST_F(RefusalsTest, Streams) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -93,6 +94,67 @@ TEST(StreamOrderTest, OppositeOrderInAGroupIsFine) {
     return values[0] == 3 && values[1] == 21 ? "ok" : "wrong data";
   });
   EXPECT_THAT(texts, testing::Each("ok"));
+}
+
+// What waits for its turn waits for the calls before it, not for its peer: that
+// one may have sent all and be gone.
+TEST(StreamOrderTest, MessagesInTheQueueOutliveTheirSender) {
+  Stage stage;
+  const auto texts = RunProcesses(2, 60'000, [&](int rank) -> std::string {
+    Member late(stage, rank, 2), early(stage, rank, 2, 30'000, 1);
+    int64_t values[] = {1, 2, 3};
+    if (rank == 0) {
+      axonSend(&values[1], 1, axonInt64, 1, early.comm(), nullptr);
+      axonSend(&values[2], 1, axonInt64, 1, early.comm(), nullptr);
+      early.Destroy();
+      SleepMs(500);
+      return Outcome(
+          axonSend(&values[0], 1, axonInt64, 1, late.comm(), nullptr));
+    }
+    int64_t got[3] = {};
+    axonStream_t stream = nullptr;
+    axonStreamCreate(&stream);
+    axonRecv(&got[0], 1, axonInt64, 0, late.comm(), stream);
+    axonRecv(&got[1], 1, axonInt64, 0, early.comm(), stream);
+    std::string text =
+        Outcome(axonRecv(&got[2], 1, axonInt64, 0, early.comm(), nullptr));
+    if (text == "ok") text = Outcome(axonStreamDestroy(stream));
+    if (text != "ok") return text;
+    return std::equal(got, got + 3, values) ? "ok" : "wrong data";
+  });
+  EXPECT_THAT(texts, testing::Each("ok"));
+}
+
+// So does a call behind one that is queued behind another communicator's: it
+// ends when its own communicator has failed, whatever the other's does.
+TEST(StreamOrderTest, AFailureEndsCallsThatWaitForTheirTurn) {
+  for (const bool message : {false, true}) {
+    Stage stage;
+    const auto texts = RunProcesses(2, 60'000, [&](int rank) -> std::string {
+      Member stuck(stage, rank, 2), failing(stage, rank, 2, 30'000, 1);
+      double values[3] = {};
+      if (rank == 0) {
+        axonCommSetTimeout(failing.comm(), 300);
+        std::string text = failing.Sum(values, 1);
+        stage.Await(0, 1, 5'000);
+        axonSend(values, 1, axonFloat64, 1, stuck.comm(), nullptr);
+        return text;
+      }
+      axonStream_t stream = nullptr;
+      axonStreamCreate(&stream);
+      axonRecv(&values[0], 1, axonFloat64, 0, stuck.comm(), stream);
+      axonRecv(&values[1], 1, axonFloat64, 0, failing.comm(), stream);
+      axonAllReduce(&values[1], &values[1], 1, axonFloat64, axonSum,
+                    failing.comm(), stream);
+      std::string text = message ? Outcome(axonRecv(&values[2], 1, axonFloat64,
+                                                    0, failing.comm(), nullptr))
+                                 : failing.Sum(&values[2], 1);
+      stage.Mark(0);
+      axonStreamDestroy(stream);
+      return text;
+    });
+    EXPECT_THAT(texts, testing::Each(StartsWith("axonTimeout: rank 0 ")));
+  }
 }
 
 // A call that waits long for its own peer on one stream does not hold another.

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <limits>
+
 namespace axon {
 namespace {
 
@@ -30,6 +32,22 @@ TEST(DeadlineTest, CountsDownAndPasses) {
   usleep(21'000);
   EXPECT_TRUE(deadline.passed());
   EXPECT_EQ(deadline.LeftMs(1'000), 0);
+}
+
+// A limit may come from another process.
+TEST(DeadlineTest, BeyondTheEndOfTimeNeverComes) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (const int64_t ms : {kMost, kMost / 1'000'000, kMost / 1'000'000 + 1}) {
+    EXPECT_TRUE(Deadline::In(ms).infinite()) << ms;
+    EXPECT_TRUE(Deadline::In(1).WithGrace(ms).infinite()) << ms;
+  }
+  // The last that comes.
+  const int64_t late = (kMost - NowNs()) / 1'000'000 - 1'000;
+  const Deadline last = Deadline::In(late);
+  EXPECT_FALSE(last.passed());
+  EXPECT_GT(last.LeftMs(kMost), late - 1'000);
+  EXPECT_LE(last.LeftMs(kMost), late);
+  EXPECT_FALSE(Deadline::In(late).WithGrace(2'000).passed());
 }
 
 // A poll with the answer must not end before the deadline, in a busy loop.

@@ -28,6 +28,7 @@ struct Case {
   bool mapped;
   size_t piece;
   bool behind = false;  // `in` lies where the arena ends
+  bool uneven = false;  // lengths and places of blocks are given
 };
 
 Plan MakePlan(const Algorithm& algorithm, int ranks, int me, int root) {
@@ -80,6 +81,10 @@ class CaseRank {
         out_private_(out_elements_ + 1),
         in_(in_private_.data()),
         out_(out_private_.data()) {
+    for (int r = 0; r < c.ranks; ++r) {
+      lengths_.push_back(static_cast<int64_t>(c.count));
+      offsets_.push_back(r * static_cast<int64_t>(c.count));
+    }
     if (c.mapped) {
       in_ = reinterpret_cast<int32_t*>(heap.Allocate(me, LargestBuffer(c)));
       out_ = reinterpret_cast<int32_t*>(heap.Allocate(me, LargestBuffer(c)));
@@ -106,6 +111,9 @@ class CaseRank {
   void RunRound(int round) {
     StartRound(round);
     ASSERT_TRUE(RunToEnd(run_)) << board_.failure();
+    CheckRound(round);
+  }
+  void CheckRound(int round) {
     for (size_t i = 0; i < out_elements_; ++i) {
       const auto block = static_cast<int>(i / case_.count);
       ASSERT_EQ(out_[i],
@@ -127,6 +135,10 @@ class CaseRank {
     setup.call.out = reinterpret_cast<std::byte*>(out_);
     setup.call.in_layout.length = case_.count;
     setup.call.out_layout.length = case_.count;
+    if (case_.uneven) {
+      setup.call.out_layout.lengths = lengths_.data();
+      setup.call.out_layout.offsets = offsets_.data();
+    }
     setup.call.root = case_.root;
     setup.signature = {static_cast<uint8_t>(kind()), 2, 0, case_.root,
                        case_.count};
@@ -160,6 +172,7 @@ class CaseRank {
   std::vector<int32_t> in_private_, out_private_;
   int32_t *in_, *out_;
   std::vector<std::byte> scratch_;
+  std::vector<int64_t> lengths_, offsets_;
 };
 
 // Threads stand for processes unless `mapped`; buffers then lie in the arena.
@@ -269,7 +282,62 @@ TEST(BoardRunPlaces, OfPeersAreNotTrusted) {
     zero.StartRound(0);
     ASSERT_EQ(zero.run().Step(), Poll::kFailed) << nonsense;
     EXPECT_THAT(std::string(heap.board(1).failure().message()),
-                testing::HasSubstr("outside its arena"));
+                testing::HasSubstr("where its data cannot lie"));
+  }
+}
+
+// Parts of unequal lengths are never read where they lie: no length is known.
+TEST(BoardRunPlaces, OfUnequalPartsAreNotBelieved) {
+  Case c{FindAlgorithm(Collective::kAllGather, "mesh"),
+         2,
+         0,
+         1000,
+         false,
+         false,
+         32768};
+  c.uneven = true;
+  RunCase(c, 3);
+  HeapBoard heap(2, kOutbox + 4 * LargestBuffer(c) + (1 << 17), false);
+  CaseRank zero(c, heap, 0), one(c, heap, 1);
+  one.StartRound(0);
+  ASSERT_EQ(one.run().Step(), Poll::kPending);
+  heap.board(1).mine().lines[1].body.place.in =
+      heap.board(1).RefOf(heap.Allocate(1, LargestBuffer(c)), 1);
+  zero.StartRound(0);
+  ASSERT_EQ(zero.run().Step(), Poll::kFailed);
+  EXPECT_THAT(std::string(heap.board(1).failure().message()),
+              testing::HasSubstr("where its data cannot lie"));
+}
+
+// What was checked is what is used, for the whole call.
+TEST(BoardRunPlaces, AreReadOnce) {
+  for (const bool mapped : {false, true}) {
+    const Case c{FindAlgorithm(Collective::kAllGather, "mesh"),
+                 2,
+                 0,
+                 20'011,
+                 false,
+                 mapped,
+                 1024};
+    HeapBoard heap(2, kOutbox + 4 * LargestBuffer(c) + (1 << 17), false);
+    CaseRank zero(c, heap, 0), one(c, heap, 1);
+    one.StartRound(0);
+    ASSERT_EQ(one.run().Step(), Poll::kPending);
+    zero.StartRound(0);
+    ASSERT_EQ(zero.run().Step(), Poll::kPending);
+    ASSERT_TRUE(zero.run().TookStep());
+    const uint64_t nowhere = ~uint64_t{0};
+    heap.board(1).mine().lines[1].body.place = {nowhere, nowhere, nowhere,
+                                                nowhere};
+    Poll polls[] = {Poll::kPending, Poll::kPending};
+    for (int i = 0; i < 10'000; ++i) {
+      if (polls[0] == Poll::kPending) polls[0] = zero.run().Step();
+      if (polls[1] == Poll::kPending) polls[1] = one.run().Step();
+    }
+    ASSERT_EQ(polls[0], Poll::kReady) << heap.board(0).failure();
+    ASSERT_EQ(polls[1], Poll::kReady);
+    zero.CheckRound(0);
+    one.CheckRound(0);
   }
 }
 

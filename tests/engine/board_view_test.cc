@@ -169,6 +169,23 @@ TEST_F(BoardViewTest, Texts) {
   EXPECT_EQ(view(0).DescribeCall(), "call 1, all_gather of 3 float32");
 }
 
+// What a peer's records say is put into words whatever it is.
+TEST_F(BoardViewTest, NonsenseInRecordsIsNotFollowed) {
+  Enter(1, Of(Collective::kAllReduce, 3));
+  for (const uint8_t nonsense : {12, 100, 255}) {
+    CallRecord& record = heap_.board(1).mine().records[1];
+    record.type.store(nonsense);
+    record.op.store(nonsense);
+    EXPECT_THAT(DescribeState(heap_.board(0), 1),
+                HasSubstr("call 1, all_reduce of 3 (unknown), (unknown)"));
+    record.collective.store(nonsense);
+    record.variant.store(nonsense);
+    EXPECT_THAT(DescribeState(heap_.board(0), 1),
+                HasSubstr("call 1, (unknown) of 3"));
+    record.collective.store(static_cast<uint8_t>(Collective::kAllReduce));
+  }
+}
+
 class LongTest : public BoardViewTest {
  protected:
   LongTest() : BoardViewTest((uint64_t{1} << 24) - 5) {}

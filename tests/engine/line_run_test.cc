@@ -252,7 +252,7 @@ TEST(LineRunTest, ALineThatNamesMemoryOutsideItsArenaFails) {
   EXPECT_EQ(pair.Start(0, plan, in.data(), out.data()), Poll::kPending);
   EXPECT_EQ(pair.Start(1, plan, in.data(), out.data()), Poll::kFailed);
   EXPECT_THAT(std::string(pair.heap().board(1).failure().message()),
-              testing::HasSubstr("outside its arena"));
+              testing::HasSubstr("where its data cannot lie"));
 }
 
 }  // namespace

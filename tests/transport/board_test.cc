@@ -197,6 +197,12 @@ TEST(BoardFailure, NonsenseFromAPeerIsAnError) {
   HeapBoard heap(2, kArena, false);
   heap.board(0).mine().failed_by.store(77);
   EXPECT_EQ(heap.board(0).failure().code(), absl::StatusCode::kUnavailable);
+  // A failure that says that all is well.
+  HeapBoard well(2, kArena, false);
+  well.board(0).Fail(absl::InternalError("x"));
+  well.board(0).mine().failure_code.store(0);
+  EXPECT_EQ(well.board(1).failure().code(), absl::StatusCode::kUnknown);
+  EXPECT_THAT(Text(well.board(1).failure()), HasSubstr("found by rank 0"));
   // A text without an end.
   HeapBoard other(2, kArena, false);
   other.board(0).Fail(absl::InternalError("x"));

@@ -117,10 +117,10 @@ Poll RingChannel::OpenForReceiving() {
   if (offset == 0) return Poll::kPending;
   std::byte* memory =
       board_.InArena(peer_, offset, sizeof(RingHeader) + ring_size_);
-  if (memory == nullptr ||
+  if (memory == nullptr || offset % kCacheLine != 0 ||
       reinterpret_cast<RingHeader*>(memory)->capacity != ring_size_) {
     return Die(absl::InternalError(
-        absl::StrFormat("the ring of %s lies outside its arena or has another "
+        absl::StrFormat("the ring of %s lies where none can be or has another "
                         "size",
                         board_.Describe(peer_))));
   }

@@ -198,6 +198,13 @@ TEST_F(RingChannelNonsense, RingOfAnotherSize) {
   ExpectRefused("another size");
 }
 
+TEST_F(RingChannelNonsense, RingBetweenTwoLines) {
+  std::atomic<uint64_t>& ring = world_->boards().board(0).mine().peer(1)->ring;
+  ring.store(ring.load() + 8);
+  (&ring_->capacity)[1] = ring_->capacity;
+  ExpectRefused("the ring of rank 0");
+}
+
 TEST_F(RingChannelNonsense, CountsOfBytesSentThatCannotBe) {
   // Less than before, more than the ring holds, no whole lines.
   for (const uint64_t sent : {uint64_t{0} - 64, uint64_t{1024 + 64},
