@@ -174,15 +174,14 @@ TEST_F(BoardViewTest, NonsenseInRecordsIsNotFollowed) {
   Enter(1, Of(Collective::kAllReduce, 3));
   for (const uint8_t nonsense : {12, 100, 255}) {
     CallRecord& record = heap_.board(1).mine().records[1];
-    record.type.store(nonsense);
-    record.op.store(nonsense);
+    record.kind.store(Signature(0, nonsense, nonsense, -1, 3).kind);
     EXPECT_THAT(DescribeState(heap_.board(0), 1),
                 HasSubstr("call 1, all_reduce of 3 (unknown), (unknown)"));
-    record.collective.store(nonsense);
-    record.variant.store(nonsense);
+    record.kind.store(
+        Signature(nonsense, 2, 0, -1, 3, 0, static_cast<CallVariant>(nonsense))
+            .kind);
     EXPECT_THAT(DescribeState(heap_.board(0), 1),
                 HasSubstr("call 1, (unknown) of 3"));
-    record.collective.store(static_cast<uint8_t>(Collective::kAllReduce));
   }
 }
 
