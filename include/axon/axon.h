@@ -199,7 +199,7 @@ AXON_API axonResult_t axonCommInitAll(axonComm_t* comms, int ndev,
 AXON_API axonResult_t axonCommInitEnv(axonComm_t* comm,
                                       axonConfig_t* config) AXON_NOEXCEPT;
 
-/* Splits `comm`; collective over it, not inside a group. Ranks that pass the
+/* Splits `comm`; collective over it. Ranks that pass the
  * same color >= 0 form a new communicator, ordered by key, then by rank in
  * `comm`. With AXON_SPLIT_NOCOLOR *newcomm becomes NULL. config NULL inherits.
  */

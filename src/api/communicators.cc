@@ -69,6 +69,19 @@ absl::Status Init(axonComm_t* comm, int nranks, const UniqueId& id, int rank,
   return absl::OkStatus();
 }
 
+// May run on another thread than the one that uses `comm`, in its stead.
+absl::Status Split(axonComm& comm, int color, int key, axonComm_t* newcomm,
+                   CommConfig config) {
+  Inside inside(comm);
+  auto made = comm.comm->Split(color, key, std::move(config));
+  if (!made.ok()) {
+    comm.SetLastError(std::string(made.status().message()));
+    return made.status();
+  }
+  if (*made != nullptr) Give(newcomm, *std::move(made));
+  return absl::OkStatus();
+}
+
 absl::Status CheckPlace(const void* out, int nranks, int rank) {
   if (out == nullptr) return absl::InvalidArgumentError("comm is NULL");
   if (nranks < 1) {
@@ -96,10 +109,10 @@ axonResult_t InitRank(axonComm_t* comm, int nranks, const axonUniqueId& id,
   if (!unpacked.ok()) return ToResult(unpacked.status());
   absl::StatusOr<CommConfig> read = ReadConfig(config, Defaults(**process));
   if (!read.ok()) return ToResult(read.status());
-  return SubmitInit(
-      [comm, nranks, id = *unpacked, rank, p = *process, c = *std::move(read)] {
-        return Init(comm, nranks, id, rank, *p, c);
-      });
+  return SubmitInit(nullptr, [comm, nranks, id = *unpacked, rank, p = *process,
+                              c = *std::move(read)] {
+    return Init(comm, nranks, id, rank, *p, c);
+  });
 }
 
 // Nobody is inside and nothing is queued. In this order: who is inside may
@@ -187,7 +200,7 @@ axonResult_t axonCommInitEnv(axonComm_t* comm, axonConfig_t* config) noexcept {
   if (!read.ok()) return ToResult(read.status());
   *comm = nullptr;
   return axon::SubmitInit(
-      [comm, place = *place, p = *process, c = *std::move(read)] {
+      nullptr, [comm, place = *place, p = *process, c = *std::move(read)] {
         return axon::Init(comm, place.size, place.id, place.rank, *p, c);
       });
 }
@@ -202,21 +215,16 @@ axonResult_t axonCommSplit(axonComm_t comm, int color, int key,
   } else if (color < 0 && color != AXON_SPLIT_NOCOLOR) {
     status = absl::InvalidArgumentError(absl::StrFormat(
         "color %d is neither at least 0 nor AXON_SPLIT_NOCOLOR (-1)", color));
-  } else if (axon::InGroup()) {
-    status = absl::FailedPreconditionError(
-        "axonCommSplit does not work inside a group");
   }
   if (!status.ok()) return ToResult(status, comm);
   *newcomm = nullptr;
   const int64_t parents_ms = comm->comm->timeout_ms();
   auto read = axon::ReadConfig(config, {"", parents_ms, parents_ms});
   if (!read.ok()) return ToResult(read.status(), comm);
-  axon::Inside inside(*comm);
   if (limit_ms >= 0) read->init_timeout_ms = limit_ms;
-  auto made = comm->comm->Split(color, key, *std::move(read));
-  if (!made.ok()) return ToResult(made.status(), comm);
-  if (*made != nullptr) axon::Give(newcomm, *std::move(made));
-  return axonSuccess;
+  return axon::SubmitInit(comm, [=, c = *std::move(read)] {
+    return axon::Split(*comm, color, key, newcomm, c);
+  });
 }
 
 axonResult_t axonCommFinalize(axonComm_t comm) noexcept {

@@ -20,10 +20,16 @@ struct Pending {
   MessagesTask* messages;  // the same task, if it is one
 };
 
+// A communicator that waits for GroupEnd to be created.
+struct Init {
+  axonComm* parent;  // of a split; else null
+  std::function<absl::Status()> create;
+};
+
 struct OpenGroup {
   int64_t timeout_ms = -1;
   std::vector<Pending> calls;
-  std::vector<std::function<absl::Status()>> inits;
+  std::vector<Init> inits;
 
   OpenGroup() = default;
   OpenGroup(OpenGroup&&) = default;
@@ -45,13 +51,32 @@ struct OpenGroup {
 // Of its own thread: groups are per thread.
 thread_local OpenGroup group;
 
-absl::Status RunInits(std::vector<std::function<absl::Status()>> inits) {
-  std::vector<absl::Status> results(inits.size());
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < inits.size(); ++i) {
-    threads.emplace_back([&, i] { results[i] = inits[i](); });
+// Those that must not run side by side, in order.
+std::vector<std::vector<Init>> SortedByParent(std::vector<Init> inits) {
+  std::vector<std::vector<Init>> sorted;
+  for (Init& init : inits) {
+    const auto same = std::find_if(
+        sorted.begin(), sorted.end(), [&](const std::vector<Init>& others) {
+          return init.parent != nullptr && others[0].parent == init.parent;
+        });
+    if (same != sorted.end()) {
+      same->push_back(std::move(init));
+    } else {
+      sorted.emplace_back().push_back(std::move(init));
+    }
   }
-  if (!inits.empty()) results[0] = inits[0]();
+  return sorted;
+}
+
+absl::Status RunInits(std::vector<Init> inits) {
+  const auto sorted = SortedByParent(std::move(inits));
+  std::vector<absl::Status> results(sorted.size());
+  const auto run = [&](size_t i) {
+    for (const Init& init : sorted[i]) results[i].Update(init.create());
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < sorted.size(); ++i) threads.emplace_back(run, i);
+  if (!sorted.empty()) run(0);
   for (std::thread& thread : threads) thread.join();
   for (const absl::Status& result : results) {
     if (!result.ok()) return result;
@@ -99,15 +124,16 @@ int64_t TimeoutOfThisCall() {
 constinit thread_local CallState call_state;
 
 absl::Status CheckUnused(const axonComm* comm) {
-  for (const Pending& call : group.calls) {
-    if (call.comm == comm) {
-      return absl::FailedPreconditionError(absl::StrFormat(
-          "communicator '%s' has calls in this thread's open group: end the "
-          "group first",
-          comm->comm->name()));
-    }
-  }
-  return absl::OkStatus();
+  const bool used =
+      std::any_of(group.calls.begin(), group.calls.end(),
+                  [&](const Pending& call) { return call.comm == comm; }) ||
+      std::any_of(group.inits.begin(), group.inits.end(),
+                  [&](const Init& init) { return init.parent == comm; });
+  if (!used) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "communicator '%s' has calls in this thread's open group: end the group "
+      "first",
+      comm->comm->name()));
 }
 
 absl::Status CheckUnused(const axonStream* stream) {
@@ -127,6 +153,11 @@ void DropFromGroup(const axonComm* comm) {
       std::remove_if(calls.begin(), calls.end(),
                      [&](const Pending& call) { return call.comm == comm; }),
       calls.end());
+  std::vector<Init>& inits = group.inits;
+  inits.erase(
+      std::remove_if(inits.begin(), inits.end(),
+                     [&](const Init& init) { return init.parent == comm; }),
+      inits.end());
 }
 
 int64_t TakeCallTimeout() {
@@ -189,10 +220,11 @@ axonResult_t Submit(axonComm* comm, absl::Span<const MessageArgs> messages,
   return ToResult(RunBlocking(*task), comm);
 }
 
-axonResult_t SubmitInit(std::function<absl::Status()> init) {
-  if (!InGroup()) return ToResult(init());
-  if (!group.calls.empty()) return ToResult(MixedGroup());
-  group.inits.push_back(std::move(init));
+axonResult_t SubmitInit(axonComm* parent,
+                        std::function<absl::Status()> create) {
+  if (!InGroup()) return ToResult(create(), parent);
+  if (!group.calls.empty()) return ToResult(MixedGroup(), parent);
+  group.inits.push_back({parent, std::move(create)});
   return axonSuccess;
 }
 

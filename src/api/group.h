@@ -47,7 +47,8 @@ inline bool MayGoShortWay() {
 axonResult_t EndQuickly(axonComm& comm, const Recipe& recipe, Poll poll);
 axonResult_t Submit(axonComm* comm, absl::Span<const MessageArgs> messages,
                     axonStream* stream);
-// Creation of a communicator: at once, or on a thread of its own at GroupEnd.
-axonResult_t SubmitInit(std::function<absl::Status()> init);
+// Creation of a communicator: at once, or on a thread of its own at GroupEnd;
+// those that are splits of one parent follow each other. `parent` may be null.
+axonResult_t SubmitInit(axonComm* parent, std::function<absl::Status()> init);
 
 }  // namespace axon

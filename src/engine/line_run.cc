@@ -86,9 +86,8 @@ LineRun::LineRun(BoardView& view, Outbox& outbox)
   view.NextCall(plan.signature);
   const uint64_t line_before = view.calls() - kCallLines;
   if (view.AwaitFinished(static_cast<uint32_t>(line_before)) != Poll::kReady) {
-    Keep(plan, in, out, State::kEnter, 0);
     lease_ = {0, line_before};
-    return Poll::kPending;
+    return GoOn(plan, in, out, State::kEnter, 0);
   }
   CopyInput(view.line().data, in, plan.in_bytes);
   view.PostLine();
@@ -101,9 +100,8 @@ LineRun::LineRun(BoardView& view, Outbox& outbox)
     }
     const LineBody* const body = view.Entered(q, 0);
     if (body == nullptr) {
-      Keep(plan, in, out, State::kRead, q);
       took_step_ = true;
-      return view.AwaitLine(q, 0);
+      return GoOn(plan, in, out, State::kRead, q);
     }
     blocks_[q] = body->data + mine_at;
   }
@@ -111,6 +109,12 @@ LineRun::LineRun(BoardView& view, Outbox& outbox)
   Combine(plan);
   view.AllEntered();
   return view.board().FailedMeanwhile() ? Poll::kFailed : Poll::kReady;
+}
+
+[[gnu::noinline]] Poll LineRun::GoOn(const LinePlan& plan, const std::byte* in,
+                                     std::byte* out, State state, int next) {
+  Keep(plan, in, out, state, next);
+  return LineRun::Step();
 }
 
 void LineRun::Keep(const LinePlan& plan, const std::byte* in, std::byte* out,
@@ -221,9 +225,9 @@ Poll LineRun::Step() {
   const std::byte* const data =
       view_.board().InArena(q, place.outbox + position, plan_->in_bytes);
   if (data == nullptr) {
-    view_.board().Fail(absl::InternalError(absl::StrFormat(
-        "the line of %s names memory where its data cannot lie",
-        view_.board().Describe(q))));
+    view_.board().Fail(absl::InternalError(
+        absl::StrFormat("the line of %s names memory where its data cannot lie",
+                        view_.board().Describe(q))));
     return false;
   }
   blocks_[q] = data + plan_->mine_at;

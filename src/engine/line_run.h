@@ -64,6 +64,9 @@ class LineRun final : public Work {
   // What the steps to come must know.
   void Keep(const LinePlan& plan, const std::byte* in, std::byte* out,
             State state, int next);
+  // In steps from here.
+  Poll GoOn(const LinePlan& plan, const std::byte* in, std::byte* out,
+            State state, int next);
   void Write();
   // Reads the lines that have come; kReady when all have.
   Poll Read();

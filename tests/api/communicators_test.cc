@@ -182,6 +182,45 @@ TEST(SplitTest, ColorsAndKeysDecide) {
   });
 }
 
+// All ranks by one thread, each twice: splits of one parent follow each other.
+TEST(SplitTest, InAGroupOneThreadSplitsAllItsRanks) {
+  const Comms comms(4);
+  std::vector<axonComm_t> halves(4), pairs(4);
+  ASSERT_AXON_OK(axonGroupStart());
+  for (int rank = 0; rank < 4; ++rank) {
+    const auto r = static_cast<size_t>(rank);
+    ASSERT_AXON_OK(
+        axonCommSplit(comms[rank], rank / 2, 0, &halves[r], nullptr));
+    ASSERT_AXON_OK(axonCommSplit(comms[rank], rank % 2, 0, &pairs[r], nullptr));
+    EXPECT_EQ(halves[r], nullptr);
+  }
+  ASSERT_AXON_OK(axonGroupEnd());
+  for (const auto& [parts, sums] :
+       {std::pair(halves, std::vector<int>{1, 1, 5, 5}),
+        std::pair(pairs, std::vector<int>{2, 4, 2, 4})}) {
+    std::vector<int32_t> values = {0, 1, 2, 3};
+    ASSERT_AXON_OK(axonGroupStart());
+    for (size_t r = 0; r < 4; ++r) {
+      ASSERT_AXON_OK(axonAllReduce(&values[r], &values[r], 1, axonInt32,
+                                   axonSum, parts[r], nullptr));
+    }
+    ASSERT_AXON_OK(axonGroupEnd());
+    EXPECT_EQ(values, sums);
+    for (axonComm_t part : parts) EXPECT_AXON_OK(axonCommDestroy(part));
+  }
+}
+
+TEST(SplitTest, InAGroupItsErrorsAreTold) {
+  const Comms comms(2);
+  axonComm_t parts[2] = {};
+  ASSERT_AXON_OK(axonGroupStart());
+  ASSERT_AXON_OK(axonSetCallTimeout(200));
+  ASSERT_AXON_OK(axonCommSplit(comms[0], 0, 0, &parts[0], nullptr));
+  EXPECT_AXON_ERROR(axonGroupEnd(), axonTimeout, "rank 1");
+  EXPECT_THAT(axonGetLastError(comms[0]), testing::HasSubstr("rank 1"));
+  EXPECT_EQ(parts[0], nullptr);
+}
+
 TEST(SplitTest, NoColorGivesNone) {
   OnThreads(3, [](axonComm_t comm, int rank) {
     auto* part = reinterpret_cast<axonComm_t>(8);

@@ -287,8 +287,16 @@ TEST(GroupTest, NothingIsFreedThatItsCallsNeed) {
   EXPECT_AXON_ERROR(axonStreamDestroy(stream), axonInvalidUsage, "group");
   axonComm_t split = nullptr;
   EXPECT_AXON_ERROR(axonCommSplit(comms[0], 0, 0, &split, nullptr),
-                    axonInvalidUsage, "inside a group");
+                    axonInvalidUsage, "or makes calls, not both");
   EXPECT_AXON_OK(axonGroupEnd());
+  ASSERT_AXON_OK(axonGroupStart());
+  ASSERT_AXON_OK(axonCommSplit(comms[0], 0, 0, &split, nullptr));
+  EXPECT_AXON_ERROR(axonCommDestroy(comms[0]), axonInvalidUsage, "group");
+  EXPECT_AXON_ERROR(Sum(value, comms[0]), axonInvalidUsage,
+                    "or makes calls, not both");
+  EXPECT_EQ(split, nullptr);
+  EXPECT_AXON_OK(axonGroupEnd());
+  EXPECT_AXON_OK(axonCommDestroy(split));
   EXPECT_AXON_OK(axonStreamSynchronize(stream));
   EXPECT_EQ(value, 7);
   EXPECT_AXON_OK(axonStreamDestroy(stream));
