@@ -199,10 +199,11 @@ AXON_API axonResult_t axonCommInitAll(axonComm_t* comms, int ndev,
 AXON_API axonResult_t axonCommInitEnv(axonComm_t* comm,
                                       axonConfig_t* config) AXON_NOEXCEPT;
 
-/* Splits `comm`; collective over it. Ranks that pass the
- * same color >= 0 form a new communicator, ordered by key, then by rank in
- * `comm`. With AXON_SPLIT_NOCOLOR *newcomm becomes NULL. config NULL inherits.
- */
+/* Splits `comm`; collective over it. Ranks that pass the same color >= 0 form a
+ * new communicator, ordered by key, then by rank in `comm`. With
+ * AXON_SPLIT_NOCOLOR *newcomm becomes NULL. config NULL inherits. In a group,
+ * which is how one thread splits several ranks, it is done by GroupEnd, and
+ * *newcomm is NULL before. */
 AXON_API axonResult_t axonCommSplit(axonComm_t comm, int color, int key,
                                     axonComm_t* newcomm,
                                     axonConfig_t* config) AXON_NOEXCEPT;
