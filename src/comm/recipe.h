@@ -71,6 +71,10 @@ struct alignas(kCacheLine) Recipe {
 // The recipes of the shapes seen lately.
 class RecipeCache {
  public:
+  RecipeCache() = default;
+  RecipeCache(const RecipeCache&) = delete;
+  RecipeCache& operator=(const RecipeCache&) = delete;
+
   // Where the shape's recipe is, if it is anywhere.
   Recipe& At(const CallShape& shape) {
     if (latest_->shape == shape) return *latest_;

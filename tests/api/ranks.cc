@@ -123,6 +123,32 @@ void OnProcesses(int ranks, const std::vector<std::string>& settings,
       seconds);
 }
 
+int SizeOf(axonComm_t comm) {
+  int size = -1;
+  EXPECT_AXON_OK(axonCommCount(comm, &size));
+  return size;
+}
+
+int RankOf(axonComm_t comm) {
+  int rank = -1;
+  EXPECT_AXON_OK(axonCommUserRank(comm, &rank));
+  return rank;
+}
+
+std::string Dump(axonComm_t comm) {
+  size_t needed = 0;
+  EXPECT_AXON_OK(axonCommDump(comm, nullptr, 0, &needed));
+  std::string text(needed + 100, '?');
+  EXPECT_AXON_OK(axonCommDump(comm, text.data(), text.size(), nullptr));
+  return text.c_str();
+}
+
+int32_t SumOf(int32_t value, axonComm_t comm) {
+  EXPECT_AXON_OK(
+      axonAllReduce(&value, &value, 1, axonInt32, axonSum, comm, nullptr));
+  return value;
+}
+
 std::string LastError() { return axonGetLastError(nullptr); }
 
 bool LongTests() {

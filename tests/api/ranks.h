@@ -6,6 +6,7 @@
 // of all ranks.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -44,6 +45,13 @@ class Comms {
  private:
   std::vector<axonComm_t> comms_;
 };
+
+// What the queries answer; failures of the calls are failures of the test.
+int SizeOf(axonComm_t comm);
+int RankOf(axonComm_t comm);
+std::string Dump(axonComm_t comm);
+// The members agree on who is in: the sum of `value` over them.
+int32_t SumOf(int32_t value, axonComm_t comm);
 
 // The text of this thread's last error.
 std::string LastError();
