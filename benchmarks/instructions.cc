@@ -3,7 +3,8 @@
 // under callgrind, which counts them exactly and alike every time:
 //
 //   valgrind --tool=callgrind --separate-threads=yes
-//            --toggle-collect=axonAllReduce --toggle-collect='axon::Board::Wake*'
+//            --toggle-collect=axonAllReduce
+//            --toggle-collect='axon::Board::Wake*'
 //            --callgrind-out-file=calls build/release/bin/instructions 200
 //   grep totals calls-01
 //
