@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <iterator>
+#include <string>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -32,9 +34,30 @@ Pipe MakePipe() {
   return {Fd(ends[0]), Fd(ends[1])};
 }
 
+bool OthersSleep() {
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == std::to_string(gettid())) continue;
+    std::ifstream stat(task.path() / "stat");
+    std::string text;
+    std::getline(stat, text);
+    const size_t name_ends = text.rfind(") ");
+    if (name_ends != std::string::npos && text[name_ends + 2] == 'R') {
+      return false;
+    }
+  }
+  return true;
+}
+
+// A fork beside a thread that holds a lock of AddressSanitizer's allocator
+// makes a child that waits for it for ever.
+void LetOthersSleep() {
+  const Deadline deadline = Deadline::In(1000);
+  while (!OthersSleep() && !deadline.passed()) usleep(1000);
+}
+
 // All begin together, when `gate` is closed: what the first ones do would keep
-// threads of this process busy, and a fork must not find those with locks of
-// the allocator's.
+// threads of this process busy.
 Child Fork(int rank, const RankFunction& function, Pipe& gate) {
   auto [out, in] = MakePipe();
   const pid_t pid = fork();
@@ -86,6 +109,7 @@ std::vector<std::string> RunProcesses(
   std::vector<pid_t> pids;
   {
     Pipe gate = MakePipe();
+    LetOthersSleep();
     for (int rank = 0; rank < count; ++rank) {
       children.push_back(Fork(rank, function, gate));
       pids.push_back(children.back().pid);
