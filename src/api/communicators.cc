@@ -210,6 +210,7 @@ axonResult_t axonCommSplit(axonComm_t comm, int color, int key,
   const int64_t limit_ms = axon::TakeCallTimeout();
   absl::Status status = CheckHandle(comm);
   if (!status.ok()) return ToResult(status);
+  axon::Inside inside(*comm);
   if (newcomm == nullptr) {
     status = absl::InvalidArgumentError("newcomm is NULL");
   } else if (color < 0 && color != AXON_SPLIT_NOCOLOR) {
